@@ -1,0 +1,83 @@
+//! The internal key: what orders every memtable and table.
+//!
+//! An entry is `(user key, tag, value)`. Entries sort by user key ascending, then by sequence
+//! number descending, so the newest version of a key comes first.
+
+use std::cmp::Ordering;
+
+/// Position in the store's one order of commits. At most [`MAX_SEQUENCE`].
+pub type Sequence = u64;
+
+/// The largest sequence number: a read at it sees everything.
+pub const MAX_SEQUENCE: Sequence = (1 << 56) - 1;
+
+/// What an entry says about its key. The numbers are on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// The key does not exist from this sequence on.
+    Delete = 0,
+    /// The key has the value.
+    Put = 1,
+}
+
+/// `sequence << 8 | kind`: eight bytes beside every key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tag(u64);
+
+impl Tag {
+    /// Packs a sequence number and a kind.
+    #[inline]
+    pub fn new(sequence: Sequence, kind: Kind) -> Self {
+        debug_assert!(sequence <= MAX_SEQUENCE);
+        Self(sequence << 8 | kind as u64)
+    }
+
+    /// The greatest tag of `sequence`: sorts before every entry of that sequence or an older one.
+    #[inline]
+    pub fn newest_at(sequence: Sequence) -> Self {
+        Self(sequence << 8 | 0xff)
+    }
+
+    /// Reads a stored tag; `None` for a kind this version does not know.
+    #[inline]
+    pub fn from_raw(raw: u64) -> Option<Self> {
+        matches!(raw & 0xff, 0 | 1).then_some(Self(raw))
+    }
+
+    /// The stored form.
+    #[inline]
+    pub fn raw(self) -> u64 {
+        self.0
+    }
+
+    /// The sequence number.
+    #[inline]
+    pub fn sequence(self) -> Sequence {
+        self.0 >> 8
+    }
+
+    /// The kind.
+    #[inline]
+    pub fn kind(self) -> Kind {
+        if self.0 & 0xff == 0 { Kind::Delete } else { Kind::Put }
+    }
+
+    /// Whether this entry deletes its key.
+    #[inline]
+    pub fn is_delete(self) -> bool {
+        self.0 & 0xff == 0
+    }
+}
+
+/// The internal order: user key ascending, then newest first.
+#[inline]
+pub fn compare(a_key: &[u8], a_tag: Tag, b_key: &[u8], b_tag: Tag) -> Ordering {
+    a_key.cmp(b_key).then_with(|| b_tag.cmp(&a_tag))
+}
+
+/// The one hash of a user key, shared by memtables, filters and in-block indexes.
+#[inline]
+pub fn hash_key(key: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(key)
+}

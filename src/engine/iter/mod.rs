@@ -1,0 +1,3 @@
+//! Iteration: the cursor interface, the merge of several cursors, and the user's view of it.
+
+pub mod cursor;

@@ -1,0 +1,154 @@
+//! Integers to bytes and back, for every format on disk: little-endian fixed, varint, and a
+//! reader that never trusts a length it has not checked.
+
+/// Appends a little-endian `u32`.
+pub fn put_u32(out: &mut Vec<u8>, value: u32) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends a little-endian `u64`.
+pub fn put_u64(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends a varint: seven bits a byte, low first, the top bit set on all but the last.
+pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push((value & 0x7f) as u8);
+}
+
+/// Appends a varint length and the bytes.
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Takes values off the front of a slice; `None` means the bytes do not hold what was asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Reads from the start of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// What has not been read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Whether everything has been read.
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The next `n` bytes.
+    #[inline]
+    pub fn take(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (head, rest) = self.rest.split_at_checked(n)?;
+        self.rest = rest;
+        Some(head)
+    }
+
+    /// The next byte.
+    #[inline]
+    pub fn u8(&mut self) -> Option<u8> {
+        let (&first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(first)
+    }
+
+    /// A little-endian `u32`.
+    #[inline]
+    pub fn u32(&mut self) -> Option<u32> {
+        let (head, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(u32::from_le_bytes(*head))
+    }
+
+    /// A little-endian `u64`.
+    #[inline]
+    pub fn u64(&mut self) -> Option<u64> {
+        let (head, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(u64::from_le_bytes(*head))
+    }
+
+    /// A varint of at most 64 bits.
+    #[inline]
+    pub fn varint(&mut self) -> Option<u64> {
+        let (&first, rest) = self.rest.split_first()?;
+        if first < 0x80 {
+            self.rest = rest;
+            return Some(u64::from(first));
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Option<u64> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                return None;
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// A varint length and that many bytes.
+    #[inline]
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
+        let len = usize::try_from(self.varint()?).ok()?;
+        self.take(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_integer_and_string_reads_back(a: u32, b: u64, c: u64, s: Vec<u8>) {
+            let mut out = Vec::new();
+            put_u32(&mut out, a);
+            put_u64(&mut out, b);
+            put_varint(&mut out, c);
+            put_bytes(&mut out, &s);
+            let mut r = Reader::new(&out);
+            prop_assert_eq!(r.u32(), Some(a));
+            prop_assert_eq!(r.u64(), Some(b));
+            prop_assert_eq!(r.varint(), Some(c));
+            prop_assert_eq!(r.bytes(), Some(&s[..]));
+            prop_assert!(r.is_empty());
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(s: Vec<u8>) {
+            let mut r = Reader::new(&s);
+            while r.bytes().is_some() {}
+            prop_assert!(r.rest().len() <= s.len());
+        }
+    }
+
+    #[test]
+    fn a_varint_of_more_than_64_bits_is_refused() {
+        assert_eq!(Reader::new(&[0xff; 11]).varint(), None);
+        assert_eq!(Reader::new(&[0x80; 3]).varint(), None);
+        let max = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+        assert_eq!(Reader::new(&max).varint(), Some(u64::MAX));
+    }
+}

@@ -1,0 +1,10 @@
+//! File systems, clocks and byte codecs: everything below the engine. Imports only `std` and the
+//! crates that make system calls.
+
+pub mod clock;
+pub mod codec;
+pub mod fault;
+pub mod fs;
+pub mod lock;
+pub mod mem;
+pub mod real;
