@@ -7,5 +7,7 @@
 pub mod engine;
 mod error;
 pub mod io;
+mod options;
 
 pub use error::{Error, ErrorKind, Result};
+pub use options::{Compression, Options, SyncMode};
