@@ -1,3 +1,4 @@
 //! Iteration: the cursor interface, the merge of several cursors, and the user's view of it.
 
 pub mod cursor;
+pub mod merge;
