@@ -47,6 +47,7 @@ pub struct Batch {
     count: u32,
     longest_key: usize,
     longest_value: usize,
+    highest_tree: u8,
 }
 
 impl Default for Batch {
@@ -58,7 +59,7 @@ impl Default for Batch {
 impl Batch {
     /// An empty batch.
     pub fn new() -> Self {
-        Self { bytes: vec![0; HEADER], count: 0, longest_key: 0, longest_value: 0 }
+        Self { bytes: vec![0; HEADER], count: 0, longest_key: 0, longest_value: 0, highest_tree: 0 }
     }
 
     /// Sets `key` to `value` in `tree`.
@@ -77,6 +78,7 @@ impl Batch {
         self.bytes.extend_from_slice(&[kind as u8, tree.0]);
         put_bytes(&mut self.bytes, key);
         self.longest_key = self.longest_key.max(key.len());
+        self.highest_tree = self.highest_tree.max(tree.0);
         self.count += 1;
     }
 
@@ -100,10 +102,16 @@ impl Batch {
         (self.longest_key, self.longest_value)
     }
 
+    /// The highest tree named in it.
+    pub(crate) fn highest_tree(&self) -> TreeId {
+        TreeId(self.highest_tree)
+    }
+
     /// Removes all operations, keeping the memory.
     pub fn clear(&mut self) {
         self.bytes.truncate(HEADER);
         (self.count, self.longest_key, self.longest_value) = (0, 0, 0);
+        self.highest_tree = 0;
     }
 
     /// Stamps the batch and returns what the log stores.

@@ -2,6 +2,7 @@
 //! takes part.
 
 pub mod filter;
+pub mod merge;
 pub mod pick;
 pub mod plan;
 pub mod rate;

@@ -4,7 +4,7 @@
 //! edit  = field*
 //! field = 1 next file number (varint)
 //!       | 2 last sequence (u64)
-//!       | 3 log: start segment, start offset, first live segment, count, (segment, end)*  (varints)
+//!       | 3 log: start segment, start offset, count, (segment, end)*  (varints)
 //!       | 4 added table: tree u8, level u8, file
 //!       | 5 removed table: tree u8, level u8, number (varint)
 //!       | 6 tree: name (length, bytes)                      only in a manifest's first record
@@ -14,7 +14,7 @@
 use crate::engine::batch::TreeId;
 use crate::engine::entry::Sequence;
 use crate::engine::files::FileNumber;
-use crate::engine::wal::LogPosition;
+use crate::engine::wal::{Cut, LogPosition};
 use crate::io::codec::{Reader, put_bytes, put_u64, put_varint};
 
 use super::file::FileMeta;
@@ -27,10 +27,8 @@ pub const LEVELS: usize = 7;
 pub struct LogState {
     /// Everything before is in tables.
     pub start: LogPosition,
-    /// Segments with smaller numbers count only if they are listed in `cuts`.
-    pub live_from: FileNumber,
     /// Segments written before the last open, with the offset where each ends for good.
-    pub cuts: Vec<(FileNumber, u64)>,
+    pub cuts: Vec<Cut>,
 }
 
 /// See the module's documentation.
@@ -120,7 +118,6 @@ fn encode_log(log: &LogState, out: &mut Vec<u8>) {
     out.push(3);
     put_varint(out, log.start.segment);
     put_varint(out, log.start.offset);
-    put_varint(out, log.live_from);
     put_varint(out, log.cuts.len() as u64);
     for (segment, end) in &log.cuts {
         put_varint(out, *segment);
@@ -130,12 +127,11 @@ fn encode_log(log: &LogState, out: &mut Vec<u8>) {
 
 fn decode_log(reader: &mut Reader<'_>) -> Option<LogState> {
     let start = LogPosition { segment: reader.varint()?, offset: reader.varint()? };
-    let live_from = reader.varint()?;
     let count = reader.varint()?;
     let cuts = (0..count)
         .map(|_| Some((reader.varint()?, reader.varint()?)))
         .collect::<Option<Vec<_>>>()?;
-    Some(LogState { start, live_from, cuts })
+    Some(LogState { start, cuts })
 }
 
 #[cfg(test)]
@@ -156,15 +152,15 @@ mod tests {
         #[test]
         fn every_edit_reads_back(
             next_file: Option<u64>, last_sequence: Option<u64>,
-            start: Option<(u64, u64, u64)>, cuts: Vec<(u64, u64)>,
+            start: Option<(u64, u64)>, cuts: Vec<(u64, u64)>,
             added in prop::collection::vec((0u8..3, 0u8..7, some_file()), 0..4),
             removed in prop::collection::vec((0u8..3, 0u8..7, any::<u64>()), 0..4),
             trees: Vec<Vec<u8>>,
         ) {
             let edit = Edit {
                 next_file, last_sequence, trees,
-                log: start.map(|(segment, offset, live_from)| LogState {
-                    start: LogPosition { segment, offset }, live_from, cuts }),
+                log: start.map(|(segment, offset)| LogState {
+                    start: LogPosition { segment, offset }, cuts }),
                 added: added.into_iter().map(|(t, l, f)| (TreeId(t), l, f)).collect(),
                 removed: removed.into_iter().map(|(t, l, n)| (TreeId(t), l, n)).collect(),
             };
