@@ -21,8 +21,11 @@ use crate::options::SyncMode;
 
 /// How long a failed piece of work rests before it is tried again.
 const RETRY: Duration = Duration::from_millis(100);
-/// How often the house keeper looks around.
+/// How often the house keeper looks around while there is something to sync, and otherwise.
 const ROUND: Duration = Duration::from_millis(200);
+const QUIET_ROUND: Duration = Duration::from_secs(2);
+/// Sleep of a thread that is woken when there is work.
+const UNTIL_WOKEN: Duration = Duration::from_secs(3600);
 
 /// What there is to do, and how those who wait for it are told.
 #[derive(Debug, Default)]
@@ -203,7 +206,7 @@ impl Core {
                     self.work.wake_compactors();
                 }
                 Ok(false) => {
-                    self.work.sleep(&self.work.flusher, Duration::MAX / 4, |state| {
+                    self.work.sleep(&self.work.flusher, UNTIL_WOKEN, |state| {
                         std::mem::take(&mut state.flush)
                     });
                 }
@@ -226,7 +229,7 @@ impl Core {
             match result {
                 Ok(true) => self.adjust_memory(),
                 Ok(false) => {
-                    self.work.sleep(&self.work.compactors, Duration::MAX / 4, |state| {
+                    self.work.sleep(&self.work.compactors, UNTIL_WOKEN, |state| {
                         std::mem::take(&mut state.compact)
                     });
                 }
@@ -255,10 +258,13 @@ impl Core {
     fn keep_house(&self) {
         let mut last_sync = Instant::now();
         let interval = self.options.sync == SyncMode::Interval;
-        let round = if interval { ROUND.min(self.limits.sync_interval) } else { ROUND };
+        let Some(log) = &self.log else { return };
         while !self.work.stopping() {
-            self.work.sleep(&self.work.keeper, round, |state| std::mem::take(&mut state.prepare));
-            let Some(log) = &self.log else { return };
+            let unsynced = interval && log.durable() < log.appended();
+            let round = if unsynced { ROUND.min(self.limits.sync_interval) } else { QUIET_ROUND };
+            self.work.sleep(&self.work.keeper, round.min(self.limits.sync_interval.max(ROUND)), |state| {
+                std::mem::take(&mut state.prepare)
+            });
             if log.needs_preparation() {
                 // If this fails, the writer that needs the segment tries itself and is told.
                 let _ = log.prepare_next();

@@ -14,7 +14,7 @@ impl Core {
     pub(crate) fn adjust_memory(&self) {
         let share = self.limits.table_memory;
         let tables = self.open_tables();
-        let mut resident: u64 = tables.iter().map(|table| table.resident_bytes()).sum();
+        let mut resident: u64 = tables.iter().map(|table| table.resident_bytes() as u64).sum();
         let most = share / 4 * 3;
         if resident > most {
             resident = self.drop_unused(&tables, resident, most);
@@ -28,17 +28,14 @@ impl Core {
         files.filter_map(|file| file.opened().cloned()).collect()
     }
 
-    /// Drops filters and indexes, those used longest ago first, until `most` is kept.
+    /// Drops filters and indexes until `most` is kept, first of tables not used since last time.
     fn drop_unused(&self, tables: &[Arc<Table>], mut resident: u64, most: u64) -> u64 {
-        let mut oldest_first: Vec<_> = tables.iter().collect();
-        oldest_first.sort_by_key(|table| table.last_used());
-        for table in oldest_first {
+        let (used, unused): (Vec<_>, Vec<_>) = tables.iter().partition(|table| table.take_used());
+        for table in unused.into_iter().chain(used) {
             if resident <= most {
                 break;
             }
-            let bytes = table.resident_bytes();
-            table.evict_resident();
-            resident -= bytes;
+            resident = resident.saturating_sub(table.evict_resident() as u64);
         }
         resident
     }

@@ -169,7 +169,7 @@ impl Core {
         let a = &self.activity;
         let sets = std::iter::once(&view.active).chain(&view.frozen);
         let files = view.version.trees.iter().flat_map(|levels| levels.files());
-        let resident = files.filter_map(|file| file.opened()).map(|table| table.resident_bytes());
+        let resident = files.filter_map(|file| file.opened()).map(|table| table.resident_bytes() as u64);
         let (snapshots, reserved) = self.sequences.counts();
         let mut stats = Stats {
             trees: self.tree_stats(),

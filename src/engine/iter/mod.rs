@@ -2,3 +2,6 @@
 
 pub mod cursor;
 pub mod merge;
+mod user;
+
+pub use user::{Iter, IterOptions};
