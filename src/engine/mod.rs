@@ -7,4 +7,5 @@ pub mod files;
 pub mod health;
 pub mod iter;
 pub mod sstable;
+pub mod version;
 pub mod wal;
