@@ -24,7 +24,7 @@ use super::fs::{File, FileSystem, LockGuard};
 use super::lock;
 
 /// Zeros are written in pieces of this size where space cannot be reserved by `fallocate`.
-const ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// The machine's file system.
 #[derive(Clone, Copy, Debug, Default)]

@@ -97,7 +97,7 @@ fn names_are_renamed_linked_listed_and_removed() {
     assert_eq!(fs.read_file(p("/e/b")).unwrap(), b"a");
     fs.remove(p("/e/b")).unwrap();
     fs.remove_dir(p("/e")).unwrap();
-    assert_eq!(fs.paths(), [p("/"); 0]);
+    assert!(fs.paths().is_empty());
     assert_eq!(fs.bytes_in_use(), 0);
 }
 
