@@ -61,7 +61,8 @@ pub trait File: Send + Sync + Debug {
     fn len(&self) -> io::Result<u64>;
     /// Cuts or extends (with zeros) the file.
     fn set_len(&self, len: u64) -> io::Result<()>;
-    /// Reserves disk space for `len` bytes and makes that the file's length, zero-filled.
+    /// Reserves disk space for `len` bytes and makes that the file's length, zero-filled; a file
+    /// that is longer already keeps its length and its bytes.
     /// Fails with `StorageFull` when there is not enough.
     fn allocate(&self, len: u64) -> io::Result<()>;
 

@@ -8,3 +8,4 @@ pub mod fs;
 pub mod lock;
 pub mod mem;
 pub mod real;
+pub mod splitmix;
