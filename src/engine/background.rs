@@ -262,9 +262,11 @@ impl Core {
         while !self.work.stopping() {
             let unsynced = interval && log.durable() < log.appended();
             let round = if unsynced { ROUND.min(self.limits.sync_interval) } else { QUIET_ROUND };
-            self.work.sleep(&self.work.keeper, round.min(self.limits.sync_interval.max(ROUND)), |state| {
-                std::mem::take(&mut state.prepare)
-            });
+            self.work.sleep(
+                &self.work.keeper,
+                round.min(self.limits.sync_interval.max(ROUND)),
+                |state| std::mem::take(&mut state.prepare),
+            );
             if log.needs_preparation() {
                 // If this fails, the writer that needs the segment tries itself and is told.
                 let _ = log.prepare_next();

@@ -136,7 +136,9 @@ impl Core {
         let filtered = filter.is_some();
         let mut outputs = Outputs::new(self.workshop(tree, bottommost));
         let merge = Merge {
-            survival: Survival::new(pinned.snapshots.iter().map(|pin| pin.sequence()).collect()),
+            survival: Survival::new(
+                pinned.snapshots.iter().map(super::snapshot::SnapshotPin::sequence).collect(),
+            ),
             filter,
             is_bottom: Box::new(|key| !levels.reaches_below(output_level, key)),
             pause: Box::new(|bytes| self.pause(bytes, nested)),
@@ -174,11 +176,16 @@ impl Core {
         if nested {
             return Ok(());
         }
-        let urgent = self.view.load().version.trees.iter().any(|levels| {
-            levels.level(0).len() >= self.limits.level0_slow
-        });
-        let from_level0 =
-            |plan: &Plan| matches!(plan, Plan::Merge { reason: Reason::Level0, .. } | Plan::Move { from: 0, .. });
+        let urgent = self
+            .view
+            .load()
+            .version
+            .trees
+            .iter()
+            .any(|levels| levels.level(0).len() >= self.limits.level0_slow);
+        let from_level0 = |plan: &Plan| {
+            matches!(plan, Plan::Merge { reason: Reason::Level0, .. } | Plan::Move { from: 0, .. })
+        };
         if urgent && let Some(job) = self.next_job(from_level0) {
             self.activity.preemptions.add(1);
             self.run(&job, true)?;
@@ -188,7 +195,11 @@ impl Core {
 
     /// Ends a table where it would overlap too much of the level below: its later merge would be
     /// large.
-    fn overlap_limit(&self, levels: &Levels, output_level: usize) -> impl FnMut(&[u8]) -> bool + use<> {
+    fn overlap_limit(
+        &self,
+        levels: &Levels,
+        output_level: usize,
+    ) -> impl FnMut(&[u8]) -> bool + use<> {
         let below: Vec<Arc<TableFile>> = levels.level(output_level + 1).to_vec();
         let limit = self.options.table_bytes.saturating_mul(OVERLAP_TABLES);
         let (mut at, mut overlapped) = (0, 0);

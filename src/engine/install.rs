@@ -5,6 +5,7 @@
 //! 2. the edit is appended to the manifest and synced;
 //! 3. the view is replaced;
 //! 4. files that left are removed once no reader has them.
+//!
 //! A failure in step 2 degrades the store: whether the edit is on disk is unknown, so neither the
 //! old nor the new files may be touched until the next open finds out.
 
@@ -14,8 +15,8 @@ use crate::engine::batch::TreeId;
 use crate::engine::core::Core;
 use crate::engine::files::{FileNumber, manifest_path};
 use crate::engine::version::{Edit, FileMeta, Levels, LogState, ManifestWriter, TableFile};
-use crate::engine::wal::SyncFile;
 use crate::engine::view::{Version, View};
+use crate::engine::wal::SyncFile;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The manifest in force and what it says of the log.
@@ -81,8 +82,13 @@ impl Core {
         )?;
         writer.make_current()?;
         let old = manifest.writer.number();
-        *manifest =
-            Manifest { writer, sync_file: Arc::clone(&manifest.sync_file), log, appended: 0, first };
+        *manifest = Manifest {
+            writer,
+            sync_file: Arc::clone(&manifest.sync_file),
+            log,
+            appended: 0,
+            first,
+        };
         // What cannot be removed now is removed at the next open.
         let _ = self.fs.remove(&manifest_path(&self.dir, old));
         Ok(())

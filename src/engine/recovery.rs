@@ -6,6 +6,7 @@
 //! 4. make what was replayed durable, write a fresh manifest that says where old segments end,
 //!    point CURRENT at it, begin a new log segment;
 //! 5. remove what no one needs any more.
+//!
 //! A crash at any point leaves a store that opens again. Opened read-only, only 1 to 3 happen.
 
 use std::path::{Path, PathBuf};
@@ -23,8 +24,7 @@ use crate::engine::config::{EngineConfig, Limits};
 use crate::engine::core::{Core, Tree};
 use crate::engine::entry::Sequence;
 use crate::engine::files::{FileKind, FileNumber, FileNumbers, current_path, lock_path};
-use crate::engine::health::Health;
-use crate::engine::install::{Manifest, apply, snapshot_edit};
+use crate::engine::install::{Manifest, apply};
 use crate::engine::snapshot::Sequences;
 use crate::engine::sstable::TableCounters;
 use crate::engine::stats::Activity;
@@ -77,7 +77,7 @@ pub(crate) fn open(fs: Arc<dyn FileSystem>, dir: &Path, config: EngineConfig) ->
         }
         None => (opening.nothing_stored()?, SyncState::default()),
     };
-    let core = opening.replay(stored, sync_state)?;
+    let core = opening.replay(&stored, sync_state)?;
     if !core.options.read_only {
         background::start(&core)?;
     }
@@ -100,6 +100,7 @@ impl Opening {
             }
             create_dir(&*fs, dir)?;
         }
+        let dir = &fs.resolve(dir).map_err(|e| Error::io("look for", dir, &e))?;
         let lock = take_lock(&*fs, dir)?;
         let limits = Limits::of(options);
         let cache = Arc::new(BlockCache::new(limits.table_memory));
@@ -211,17 +212,17 @@ impl Opening {
     }
 
     /// Steps 3 to 5.
-    fn replay(mut self, stored: Stored, sync_state: SyncState) -> Result<Arc<Core>> {
+    fn replay(mut self, stored: &Stored, sync_state: SyncState) -> Result<Arc<Core>> {
         let next = stored.next_file.max(self.highest_number() + 1);
         let numbers = Arc::new(FileNumbers::starting_at(next));
-        let mut core = self.core(&stored, numbers);
-        let replayed = core.replay_log(&stored, sync_state)?;
+        let mut core = self.core(stored, numbers);
+        let replayed = core.replay_log(stored, sync_state)?;
         let last = replayed.last_sequence.max(stored.last_sequence);
         core.sequences = Arc::new(Sequences::starting_after(last));
         if core.options.read_only {
             return Ok(Arc::new(core));
         }
-        core.begin_life(&stored, &replayed)?;
+        core.begin_life(stored, &replayed)?;
         core.remove_leftovers(&self.names);
         Ok(Arc::new(core))
     }
@@ -301,7 +302,8 @@ impl Core {
 
     fn replace_active(&self, log_start: LogPosition) {
         self.change_view(|old| {
-            let active = MemtableSet::new(self.limits.write_buffer, &old.active.scanned(), log_start);
+            let active =
+                MemtableSet::new(self.limits.write_buffer, &old.active.scanned(), log_start);
             View { active: Arc::new(active), ..old.clone() }
         });
     }
@@ -362,7 +364,8 @@ impl Core {
             .collect();
         let manifest = self.manifest.lock();
         let Some(manifest) = manifest.as_ref() else { return };
-        let needed = |number: &FileNumber| manifest.log.cuts.iter().any(|cut| cut.0 == *number && cut.1 > 0);
+        let needed =
+            |number: &FileNumber| manifest.log.cuts.iter().any(|cut| cut.0 == *number && cut.1 > 0);
         for name in names {
             let useless = match FileKind::parse(name) {
                 Some(FileKind::Table(number)) => !in_use.contains(&number),
@@ -414,7 +417,8 @@ fn take_lock(fs: &dyn FileSystem, dir: &Path) -> Result<Box<dyn LockGuard>> {
     let path = lock_path(dir);
     fs.lock(&path).map_err(|e| match e.kind() {
         std::io::ErrorKind::WouldBlock => {
-            let message = format!("{}: the store is open in this or another process", dir.display());
+            let message =
+                format!("{}: the store is open in this or another process", dir.display());
             Error::new(ErrorKind::Busy, message)
         }
         _ => Error::io("lock", &path, &e),

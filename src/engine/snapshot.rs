@@ -14,7 +14,7 @@ use crate::engine::entry::Sequence;
 
 /// Sequence numbers: the next to hand out, the newest visible, and those that must be kept.
 #[derive(Debug)]
-pub struct Sequences {
+pub(crate) struct Sequences {
     next: AtomicU64,
     visible: AtomicU64,
     registry: Mutex<Registry>,
@@ -41,7 +41,7 @@ pub struct Pinned {
 
 impl Sequences {
     /// Everything up to `last` has been handed out and is visible.
-    pub fn starting_after(last: Sequence) -> Self {
+    pub(crate) fn starting_after(last: Sequence) -> Self {
         Self {
             next: AtomicU64::new(last + 1),
             visible: AtomicU64::new(last),
@@ -50,13 +50,13 @@ impl Sequences {
     }
 
     /// A number no one has had. Commits and reserved numbers share one order.
-    pub fn allocate(&self) -> Sequence {
+    pub(crate) fn allocate(&self) -> Sequence {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The newest sequence a reader may look at.
     #[inline]
-    pub fn visible(&self) -> Sequence {
+    pub(crate) fn visible(&self) -> Sequence {
         self.visible.load(Ordering::Acquire)
     }
 
@@ -66,7 +66,7 @@ impl Sequences {
     }
 
     /// Keeps the newest visible sequence readable.
-    pub fn pin(self: &Arc<Self>) -> SnapshotPin {
+    pub(crate) fn pin(self: &Arc<Self>) -> SnapshotPin {
         let mut registry = self.registry.lock();
         // Read under the lock: a compaction that captures later will see this pin, and one that
         // captured earlier has only dropped what is invisible at or after its own capture.
@@ -79,7 +79,7 @@ impl Sequences {
     }
 
     /// Captures all that a compaction must respect, and keeps it so.
-    pub fn capture(self: &Arc<Self>) -> Pinned {
+    pub(crate) fn capture(self: &Arc<Self>) -> Pinned {
         let mut registry = self.registry.lock();
         let live: Vec<Sequence> = registry.snapshots.keys().copied().collect();
         let snapshots = live.iter().map(|s| self.pin_locked(&mut registry, *s)).collect();
@@ -89,7 +89,7 @@ impl Sequences {
     }
 
     /// Draws a number that compactions are told of until the guard is dropped.
-    pub fn reserve(self: &Arc<Self>) -> ReservedNumber {
+    pub(crate) fn reserve(self: &Arc<Self>) -> ReservedNumber {
         let mut registry = self.registry.lock();
         let number = self.allocate();
         *registry.reserved.entry(number).or_insert(0) += 1;
@@ -97,12 +97,12 @@ impl Sequences {
     }
 
     /// Live snapshots, ascending.
-    pub fn live(&self) -> Vec<Sequence> {
+    pub(crate) fn live(&self) -> Vec<Sequence> {
         self.registry.lock().snapshots.keys().copied().collect()
     }
 
     /// Number of live snapshots, and of reserved numbers.
-    pub fn counts(&self) -> (usize, usize) {
+    pub(crate) fn counts(&self) -> (usize, usize) {
         let registry = self.registry.lock();
         (registry.snapshots.values().sum(), registry.reserved.len())
     }

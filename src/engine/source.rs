@@ -13,7 +13,7 @@ use crate::error::Result;
 
 /// A cursor over one place. An enum, not a trait object: the calls are the hot path of scans.
 #[derive(Debug)]
-pub enum Source {
+pub(crate) enum Source {
     /// A memtable.
     Memtable(MemtableCursor),
     /// One table, of level 0.
@@ -85,7 +85,7 @@ impl Cursor for Source {
 
 /// A cursor over tables that are sorted by key and do not overlap; opens one at a time.
 #[derive(Debug)]
-pub struct LevelCursor {
+pub(crate) struct LevelCursor {
     files: Vec<Arc<TableFile>>,
     /// Index of the open file.
     at: usize,
@@ -95,7 +95,7 @@ pub struct LevelCursor {
 
 impl LevelCursor {
     /// A cursor over `files`, standing nowhere yet.
-    pub fn new(files: Vec<Arc<TableFile>>, fill_cache: bool) -> Self {
+    pub(crate) fn new(files: Vec<Arc<TableFile>>, fill_cache: bool) -> Self {
         Self { files, at: 0, open: None, fill_cache }
     }
 

@@ -142,7 +142,8 @@ impl Core {
         let pairs = self.trees.iter().zip(&view.version.trees);
         pairs
             .map(|(tree, levels)| {
-                let mut stats = TreeStats { name: tree.config.name.clone(), ..TreeStats::default() };
+                let mut stats =
+                    TreeStats { name: tree.config.name.clone(), ..TreeStats::default() };
                 for (level, (_, files)) in stats.levels.iter_mut().zip(levels.iter()) {
                     for meta in files.iter().map(|file| file.meta()) {
                         level.files += 1;
@@ -169,7 +170,8 @@ impl Core {
         let a = &self.activity;
         let sets = std::iter::once(&view.active).chain(&view.frozen);
         let files = view.version.trees.iter().flat_map(|levels| levels.files());
-        let resident = files.filter_map(|file| file.opened()).map(|table| table.resident_bytes() as u64);
+        let resident =
+            files.filter_map(|file| file.opened()).map(|table| table.resident_bytes() as u64);
         let (snapshots, reserved) = self.sequences.counts();
         let mut stats = Stats {
             trees: self.tree_stats(),
@@ -190,9 +192,9 @@ impl Core {
             stalls: a.stalls.sum(),
             stalled_ns: a.stalled_ns.sum(),
             slowed_ns: a.slowed_ns.sum(),
-            log_bytes: self.log.as_ref().map_or(0, |log| log.bytes_appended()),
+            log_bytes: self.log.as_ref().map_or(0, super::wal::log::Log::bytes_appended),
             log_segments: self.log.as_ref().map_or(0, |log| log.segments().len() as u64),
-            syncs: self.log.as_ref().map_or(0, |log| log.sync_count()),
+            syncs: self.log.as_ref().map_or(0, super::wal::log::Log::sync_count),
             memtable_bytes: sets.map(|set| set.bytes() as u64).sum(),
             cache_bytes: self.cache.used(),
             resident_bytes: resident.sum(),

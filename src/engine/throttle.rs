@@ -124,7 +124,8 @@ impl Core {
             return self.work_inline();
         }
         if let Some(cause) = self.work.stuck() {
-            let kind = if cause.kind() == ErrorKind::Full { ErrorKind::Full } else { ErrorKind::Io };
+            let kind =
+                if cause.kind() == ErrorKind::Full { ErrorKind::Full } else { ErrorKind::Io };
             return Err(Error::wrap(&cause, kind, "buffers are full and cannot be written out"));
         }
         let start = Instant::now();

@@ -108,21 +108,26 @@ impl View {
             if file.meta().overlaps(key, key)
                 && let Some(hit) = look(file)?
             {
-                return Ok((!hit.tag().is_delete()).then(|| hit.to_bytes()));
+                return Ok((!hit.tag.is_delete()).then(|| hit.to_bytes()));
             }
         }
         for level in 1..LEVELS {
             if let Some(file) = levels.file_for(level, key)
                 && let Some(hit) = look(file)?
             {
-                return Ok((!hit.tag().is_delete()).then(|| hit.to_bytes()));
+                return Ok((!hit.tag.is_delete()).then(|| hit.to_bytes()));
             }
         }
         Ok(None)
     }
 
     /// An iterator over `tree` at `sequence`.
-    pub fn iter(self: Arc<Self>, tree: TreeId, sequence: Sequence, options: IterOptions) -> Result<Iter> {
+    pub fn iter(
+        self: Arc<Self>,
+        tree: TreeId,
+        sequence: Sequence,
+        options: IterOptions,
+    ) -> Result<Iter> {
         let sources = self.sources(tree, &options)?;
         Ok(Iter::new(self, sources, sequence, options))
     }

@@ -292,6 +292,10 @@ impl FileSystem for FaultFs {
         self.call(Method::Exists, path, |fs| fs.exists(path))
     }
 
+    fn resolve(&self, dir: &Path) -> io::Result<PathBuf> {
+        self.inner.resolve(dir)
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.call(Method::SyncDir, dir, |fs| fs.sync_dir(dir))
     }

@@ -34,6 +34,10 @@ pub trait FileSystem: Send + Sync + Debug {
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// Whether a file or directory of that name exists.
     fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// The path with symbolic links resolved: other calls follow none. The directory exists.
+    fn resolve(&self, dir: &Path) -> io::Result<PathBuf> {
+        Ok(dir.to_owned())
+    }
     /// Makes names created, renamed or removed in `dir` durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// Takes the exclusive lock of a store directory (creating `path` if needed) until the guard

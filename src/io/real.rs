@@ -101,6 +101,10 @@ impl FileSystem for RealFs {
         }
     }
 
+    fn resolve(&self, dir: &Path) -> io::Result<PathBuf> {
+        std::fs::canonicalize(dir)
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         fs::File::from(open_dir(dir)?).sync_all()
     }

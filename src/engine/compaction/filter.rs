@@ -57,7 +57,12 @@ impl FilterJob {
 
     /// Every sequence some reader may look at, ascending, `current` last.
     pub fn sequences(&self) -> Vec<Sequence> {
-        let mut all: Vec<_> = self.pinned.snapshots.iter().map(|pin| pin.sequence()).collect();
+        let mut all: Vec<_> = self
+            .pinned
+            .snapshots
+            .iter()
+            .map(super::super::snapshot::SnapshotPin::sequence)
+            .collect();
         all.push(self.current());
         all.dedup();
         all

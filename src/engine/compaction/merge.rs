@@ -20,6 +20,9 @@ pub struct Tally {
     pub elided: u64,
 }
 
+/// A question about a key.
+type KeyTest<'a> = Box<dyn FnMut(&[u8]) -> bool + 'a>;
+
 /// The rules of one merge.
 pub struct Merge<'a> {
     /// Which versions are visible to someone.
@@ -27,12 +30,12 @@ pub struct Merge<'a> {
     /// Takes part, if the tree has one.
     pub filter: Option<Box<dyn Filter>>,
     /// Whether no older version of a key can exist outside the inputs, so a delete of it may go.
-    pub is_bottom: Box<dyn Fn(&[u8]) -> bool + 'a>,
+    pub is_bottom: KeyTest<'a>,
     /// Called after about each mebibyte with the bytes written since: may sleep, yield to more
     /// urgent work, or stop the merge with an error.
     pub pause: Box<dyn FnMut(u64) -> Result<()> + 'a>,
     /// Whether a table that ends before this key saves later merges work.
-    pub cut_before: Box<dyn FnMut(&[u8]) -> bool + 'a>,
+    pub cut_before: KeyTest<'a>,
 }
 
 const PAUSE_BYTES: u64 = 1 << 20;
@@ -73,7 +76,13 @@ impl Merge<'_> {
 
     /// The tag under which the entry goes on, or `None` when it goes.
     #[inline]
-    fn judge(&mut self, key: &[u8], tag: Tag, value: &[u8], tally: &mut Tally) -> Result<Option<Tag>> {
+    fn judge(
+        &mut self,
+        key: &[u8],
+        tag: Tag,
+        value: &[u8],
+        tally: &mut Tally,
+    ) -> Result<Option<Tag>> {
         if !self.survival.survives(key, tag) {
             tally.shadowed += 1;
             return Ok(None);

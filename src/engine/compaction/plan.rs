@@ -56,7 +56,9 @@ impl Plan {
             Self::Drop { level, files } => (&[][..], Some((*level, files))),
         };
         let merged = merged.iter().flat_map(|(level, files)| files.iter().map(|f| (*level, f)));
-        merged.chain(others.into_iter().flat_map(|(level, files)| files.iter().map(move |f| (level, f))))
+        merged.chain(
+            others.into_iter().flat_map(|(level, files)| files.iter().map(move |f| (level, f))),
+        )
     }
 
     /// Bytes to be read.

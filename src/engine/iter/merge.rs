@@ -53,7 +53,8 @@ impl<C: Cursor> MergeCursor<C> {
 
     /// Finds the leading source and the one after it.
     fn select(&mut self) {
-        let (mut first, mut second): (Option<(usize, &C)>, Option<(usize, &C)>) = (None, None);
+        let mut first: Option<(usize, &C)> = None;
+        let mut second: Option<(usize, &C)> = None;
         for (index, source) in self.sources.iter().enumerate() {
             if !source.valid() {
                 continue;

@@ -157,6 +157,7 @@ impl Iter {
 
     /// Moves to the next key.
     #[inline]
+    #[expect(clippy::should_implement_trait, reason = "a cursor moves and may fail: no Iterator")]
     pub fn next(&mut self) -> Result<()> {
         match self.shown {
             Shown::Nothing => self.check(),
@@ -170,12 +171,12 @@ impl Iter {
             Shown::Backward => {
                 // The merge stands before the shown key, or nowhere if that is the first of all.
                 let key = std::mem::take(&mut self.key);
-                let result = self.movement(|it| {
+
+                self.movement(|it| {
                     it.merge.seek(&key, Tag::newest_at(MAX_SEQUENCE))?;
                     it.key = key;
                     it.settle_forward(true)
-                });
-                result
+                })
             }
         }
     }

@@ -97,7 +97,7 @@ impl Arena {
         tail.used += rounded;
         tail.allocated += rounded;
         let chunk = self.chunk(tail.chunk)?;
-        let address = u32::try_from(tail.chunk << OFFSET_BITS | offset / UNIT).ok()?;
+        let address = u32::try_from((tail.chunk << OFFSET_BITS) | (offset / UNIT)).ok()?;
         // SAFETY: offset + rounded <= capacity, the chunk's size.
         Some((address, unsafe { chunk.memory.add(offset) }))
     }

@@ -196,7 +196,10 @@ impl Memtable {
         // SAFETY: as in `header`; key and value follow it within the same allocation.
         let (key, value) = unsafe {
             let data = self.arena.at(address).add(HEADER);
-            (std::slice::from_raw_parts(data, klen), std::slice::from_raw_parts(data.add(klen), vlen))
+            (
+                std::slice::from_raw_parts(data, klen),
+                std::slice::from_raw_parts(data.add(klen), vlen),
+            )
         };
         // Only tags made by `Tag::new` are ever stored.
         let tag = Tag::from_raw(header.tag).unwrap_or(Tag::newest_at(0));

@@ -166,6 +166,14 @@ impl Log {
         Ok(())
     }
 
+    /// Removes every segment, the current one too: for a clean close, after [`Log::close`], once
+    /// the manifest in force says that recovery needs none of them.
+    pub fn retire_all(&self) -> Result<()> {
+        let current = self.durability.appended().segment;
+        self.retire_before(LogPosition::new(current, 0))?;
+        self.remove_segment(current)
+    }
+
     /// Wakes all who wait for durability, with `Closed`; nothing is appended any more. Does not
     /// sync. Space held ready is given back.
     pub fn close(&self) {
