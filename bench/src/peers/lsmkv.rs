@@ -45,7 +45,7 @@ mod engine {
         fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
             let mut batch = Batch::new();
             batch.put(TREE, key, value);
-            self.engine.write(&batch, WriteOptions::default())?;
+            self.engine.write(&mut batch, WriteOptions::default())?;
             Ok(())
         }
 
@@ -84,7 +84,7 @@ mod engine {
         }
 
         fn block_reads(&self) -> Option<u64> {
-            Some(self.engine.stats().block_reads)
+            Some(self.engine.stats().block_reads())
         }
 
         fn close(self) -> Result<()> {
