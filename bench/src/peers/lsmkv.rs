@@ -104,6 +104,7 @@ mod engine {
         let (memory_budget, write_buffer, block_cache) = match settings.memory_budget {
             Some(budget) => (budget, 0, 0),
             None => {
+                // Room for memtables that wait for their flush: the parts decide, not the budget.
                 let parts = settings.write_buffer.saturating_mul(4).saturating_add(settings.cache);
                 (parts.max(defaults.memory_budget), settings.write_buffer, settings.cache)
             }
