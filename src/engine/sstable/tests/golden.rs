@@ -1,0 +1,1 @@
+//! The golden table, parsed byte by byte.
