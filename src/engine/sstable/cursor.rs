@@ -12,7 +12,7 @@ use super::block::Block;
 use super::block_cursor::BlockCursor;
 use super::format::{Malformed, TRAILER_BYTES};
 use super::table::{Resident, Table};
-use crate::engine::entry::Tag;
+use crate::engine::entry::{Kind, Tag};
 use crate::engine::iter::cursor::Cursor;
 use crate::error::{Error, Result};
 
@@ -244,7 +244,7 @@ impl Cursor for TableCursor {
 
     #[inline]
     fn tag(&self) -> Tag {
-        self.at.as_ref().map_or(Tag::from_raw(0).unwrap_or(Tag::newest_at(0)), BlockCursor::tag)
+        self.at.as_ref().map_or(Tag::new(0, Kind::Delete), BlockCursor::tag)
     }
 
     #[inline]
