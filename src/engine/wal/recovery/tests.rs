@@ -5,7 +5,6 @@ use crate::engine::wal::log::Log;
 use crate::engine::wal::record::{encode, encode_link};
 use crate::engine::wal::testing::{Replayed, TestFs, dir, env, replay, replay_all};
 use crate::error::ErrorKind;
-use std::sync::Arc;
 
 const PAGE: u64 = 4096;
 
@@ -14,7 +13,7 @@ fn payload(i: usize) -> Vec<u8> {
 }
 
 /// A log of `synced` durable records and `more` that are not, in one segment.
-fn log_with(synced: usize, more: usize) -> (Arc<TestFs>, Log) {
+fn log_with(synced: usize, more: usize) -> (TestFs, Log) {
     let fs = TestFs::new();
     let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
     (0..synced).for_each(|i| _ = log.append(&[&payload(i)], false).unwrap());
@@ -24,7 +23,7 @@ fn log_with(synced: usize, more: usize) -> (Arc<TestFs>, Log) {
 }
 
 /// Three segments of one record each, all durable or none but by `synced`.
-fn three_segments(synced: bool) -> (Arc<TestFs>, Vec<Cut>) {
+fn three_segments(synced: bool) -> (TestFs, Vec<Cut>) {
     let fs = TestFs::new();
     let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
     for fill in 0..3 {
@@ -245,7 +244,7 @@ fn segments_of_an_earlier_life_end_at_their_cut_and_damage_before_it_refuses() {
     fs.change("000001.log", |data| data[400..].fill(0));
     let (first_life, recovered) = replay_all(&fs).unwrap();
     assert!(first_life.len() >= 3 && first_life.len() < 7);
-    seal(&*fs, dir(), &recovered.segments, recovered.synced).unwrap();
+    seal(fs.io(), dir(), &recovered.segments, recovered.synced).unwrap();
 
     let shared = env(&fs, 20, PAGE);
     let log = Log::create(shared, recovered.segments.clone()).unwrap();
@@ -304,7 +303,7 @@ fn replay_starts_where_it_is_told_to() {
     let (fs, log) = log_with(6, 0);
     let mut positions = Vec::new();
     let state = Default::default();
-    recover(&*fs, dir(), LogPosition::default(), &[], state, |position, _| {
+    recover(fs.io(), dir(), LogPosition::default(), &[], state, |position, _| {
         positions.push(position);
         Ok(())
     })
@@ -325,7 +324,7 @@ fn replay_starts_where_it_is_told_to() {
 fn the_caller_can_stop_the_replay_with_an_error() {
     let (fs, _log) = log_with(3, 0);
     let state = Default::default();
-    let error = recover(&*fs, dir(), LogPosition::default(), &[], state, |_, _| {
+    let error = recover(fs.io(), dir(), LogPosition::default(), &[], state, |_, _| {
         Err(Error::new(ErrorKind::Corrupt, "not a batch"))
     });
     assert_eq!(error.unwrap_err().message(), "not a batch");
@@ -377,9 +376,9 @@ fn sealing_writes_again_what_was_not_known_to_be_synced() {
     let (fs, _log) = log_with(2, 3);
     let (payloads, recovered) = replay_all(&fs).unwrap();
     fs.take_calls();
-    seal(&*fs, dir(), &recovered.segments, recovered.synced).unwrap();
-    assert_eq!(fs.take_calls(), ["write 000001.log", "sync 000001.log"]);
+    seal(fs.io(), dir(), &recovered.segments, recovered.synced).unwrap();
+    assert_eq!(fs.take_calls(), ["WriteAt 000001.log", "SyncData 000001.log"]);
     assert_eq!(replay_all(&fs).unwrap().0, payloads);
-    seal(&*fs, dir(), &recovered.segments, recovered.end).unwrap();
+    seal(fs.io(), dir(), &recovered.segments, recovered.end).unwrap();
     assert_eq!(fs.take_calls(), Vec::<String>::new(), "all of it was durable");
 }
