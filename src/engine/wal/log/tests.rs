@@ -1,5 +1,7 @@
 //! Appending: segments, their order, and a full disk.
 
+#![expect(clippy::cast_possible_truncation, reason = "tests use small numbers")]
+
 use super::*;
 use crate::engine::wal::testing::{EIO, TestFs, env, replay, replay_all};
 use crate::io::fault::CallClass;

@@ -1,5 +1,7 @@
 //! Damage of every sort: what was synced is refused or whole, what was not is a prefix.
 
+#![expect(clippy::cast_possible_truncation, reason = "tests use small numbers")]
+
 use super::*;
 use crate::engine::wal::log::Log;
 use crate::engine::wal::record::{encode, encode_link};
@@ -381,4 +383,11 @@ fn sealing_writes_again_what_was_not_known_to_be_synced() {
     assert_eq!(replay_all(&fs).unwrap().0, payloads);
     seal(fs.io(), dir(), &recovered.segments, recovered.end).unwrap();
     assert_eq!(fs.take_calls(), Vec::<String>::new(), "all of it was durable");
+}
+
+#[test]
+fn what_records_say_of_syncs_is_reported_without_the_file_sync() {
+    let (fs, log) = log_with(4, 2);
+    fs.delete("SYNC");
+    assert_eq!(replay_all(&fs).unwrap().1.synced, log.durable());
 }
