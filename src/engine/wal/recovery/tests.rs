@@ -391,3 +391,51 @@ fn what_records_say_of_syncs_is_reported_without_the_file_sync() {
     fs.delete("SYNC");
     assert_eq!(replay_all(&fs).unwrap().1.synced, log.durable());
 }
+
+#[test]
+fn a_start_in_an_empty_segment_that_was_removed_is_no_damage() {
+    let fs = TestFs::new();
+    let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
+    let start = log.appended();
+    let (_, recovered) = replay(&fs, start, &[]).unwrap();
+    assert_eq!(recovered.segments, [(1, 0)]);
+    fs.delete("000001.log");
+    let (payloads, _) = replay(&fs, start, &recovered.segments).unwrap();
+    assert!(payloads.is_empty());
+}
+
+proptest::proptest! {
+    #[test]
+    fn bytes_of_any_sort_in_a_segment_never_panic_and_leave_a_prefix(
+        places in proptest::collection::vec((32usize..2000, proptest::prelude::any::<[u8; 4]>()), 1..6),
+        words in proptest::collection::vec((4usize..250, 0usize..64), 0..6),
+    ) {
+        let (fs, _log) = log_with(0, 20);
+        let original = fs.content("000001.log");
+        fs.change("000001.log", |data| {
+            for (at, bytes) in places {
+                data[at..at + 4].copy_from_slice(&bytes);
+            }
+            // Records, or parts of them, where they do not belong.
+            for (word, from) in words {
+                data[word * 8..word * 8 + 40].copy_from_slice(&original[32 + from..72 + from]);
+            }
+        });
+        expect_prefix(&replay_all(&fs).unwrap().0, 0);
+    }
+
+    #[test]
+    fn a_segment_of_arbitrary_bytes_never_panics(body in proptest::collection::vec(0u8..4, 0..400)) {
+        let fs = TestFs::new();
+        let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
+        log.append(&[b"x"], false).unwrap();
+        let magic = crate::engine::wal::record::RECORD_MAGIC;
+        // Few distinct bytes, so that lengths and kinds are plausible, and a magic at each word.
+        fs.change("000001.log", |data| {
+            data[32..32 + body.len()].copy_from_slice(&body);
+            data[32..].chunks_exact_mut(16).for_each(|word| word[..4].copy_from_slice(&magic));
+        });
+        let (payloads, _) = replay_all(&fs).unwrap();
+        assert_eq!(payloads, Vec::<Vec<u8>>::new());
+    }
+}
