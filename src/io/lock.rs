@@ -218,6 +218,20 @@ mod tests {
         assert!(!dir.path().join("elsewhere").exists());
     }
 
+    /// Where `flock` is emulated by record locks (as on NFS), closing any descriptor of the file
+    /// drops the lock. A link shows that nothing is opened: opening it would say ELOOP.
+    #[test]
+    fn what_this_process_holds_is_refused_without_opening_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        std::os::unix::fs::symlink(dir.path(), &path).unwrap();
+        let identity = identity_at(&path).unwrap().unwrap();
+        assert!(HELD.claim(identity));
+        assert!(is_refused(&path));
+        HELD.release(&identity);
+        assert_eq!(acquire(&path).unwrap_err().raw_os_error(), Some(libc::ELOOP));
+    }
+
     #[test]
     fn a_failed_attempt_leaves_no_claim_behind() {
         let dir = tempfile::tempdir().unwrap();

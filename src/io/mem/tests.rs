@@ -203,6 +203,22 @@ fn an_unsynced_remove_may_come_back_with_its_bytes() {
 }
 
 #[test]
+fn a_sync_of_another_directory_does_not_finish_a_remove() {
+    let fs = MemFs::new();
+    fs.create_dir(p("/other")).unwrap();
+    drop(create_durable(&fs, "/a", b"bytes"));
+    drop(create(&fs, "/b", b"never durable"));
+    fs.remove(p("/a")).unwrap();
+    fs.remove(p("/b")).unwrap();
+    fs.sync_dir(p("/other")).unwrap();
+    for copy in [fs.clone(), fs.deep_clone()] {
+        assert_eq!(after_power_cut(&copy).read_file(p("/a")).unwrap(), b"bytes");
+        assert_eq!(outcomes(&copy, "/a", CrashMode::Ordered).len(), 2);
+        assert!(outcomes(&copy, "/b", CrashMode::Chaotic).len() > 1);
+    }
+}
+
+#[test]
 fn names_survive_as_a_prefix_when_ordered_and_as_any_subset_in_chaos() {
     let fs = MemFs::new();
     for name in ["/a", "/b", "/c"] {
