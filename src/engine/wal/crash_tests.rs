@@ -4,6 +4,8 @@
 //! The contract each time: what is replayed is a prefix of what was appended, and holds
 //! everything that was reported durable.
 
+#![expect(clippy::cast_possible_truncation, reason = "tests use small numbers")]
+
 use std::sync::Arc;
 
 use crate::engine::files::{FileKind, FileNumbers, log_path, manifest_path};
@@ -95,7 +97,8 @@ fn replay(fs: &dyn FileSystem, cuts: &mut Vec<Cut>) -> Result<(u64, Recovered, O
 
 impl Store {
     /// Opens what is there; how many records there were.
-    fn open(fs: Arc<dyn FileSystem>, max_segment_bytes: u64) -> Result<(Self, u64)> {
+    fn open(fs: impl FileSystem + 'static) -> Result<(Self, u64)> {
+        let fs: Arc<dyn FileSystem> = Arc::new(fs);
         remove_temporaries(&*fs)?;
         let (count, recovered, old_manifest) = replay(&*fs, &mut Vec::new())?;
         let numbers = Arc::new(FileNumbers::starting_at(highest_number(&*fs)? + 1));
@@ -108,7 +111,7 @@ impl Store {
             numbers: numbers.clone(),
             health: health.clone(),
             sync_file: sync_file.clone(),
-            max_segment_bytes,
+            max_segment_bytes: PAGE,
         };
         let log = Log::create(env, recovered.segments.clone())?;
         let number = numbers.allocate();
@@ -151,7 +154,7 @@ impl Story {
     fn crash_while_opening(&mut self) {
         let copy = self.disk.deep_clone();
         let capture = copy.capture_at_sync(1 + self.random.below(10));
-        let opened = Store::open(Arc::new(copy), PAGE);
+        let opened = Store::open(copy);
         let count = opened.unwrap_or_else(|error| panic!("seed {}: {error}", self.seed)).1;
         assert!(count >= self.durable, "seed {}: {count} of {}", self.seed, self.durable);
         if let Some(disk) = capture.before() {
@@ -160,7 +163,7 @@ impl Story {
     }
 
     fn live(&mut self) {
-        let opened = Store::open(Arc::new(self.disk.clone()), PAGE);
+        let opened = Store::open(self.disk.clone());
         let (mut store, mut appended) =
             opened.unwrap_or_else(|error| panic!("seed {}: {error}", self.seed));
         assert!(appended >= self.durable, "seed {}: {appended} of {}", self.seed, self.durable);
@@ -205,7 +208,7 @@ fn after_any_power_cut_the_log_is_a_prefix_with_all_that_was_durable() {
                 story.crash_while_opening();
             }
         }
-        let (_, count) = Store::open(Arc::new(story.disk.clone()), PAGE).unwrap();
+        let (_, count) = Store::open(story.disk).unwrap();
         assert!(count >= story.durable, "seed {seed}");
     }
 }
@@ -221,7 +224,7 @@ struct Outcome {
 }
 
 fn workload(fs: &TestFs, outcome: &mut Outcome) -> Result<()> {
-    let (mut store, count) = Store::open(fs.shared(), PAGE)?;
+    let (mut store, count) = Store::open(fs.faults.clone())?;
     *outcome = Outcome { durable: count, appended: count, attempted: count };
     for step in 0..24 {
         let group: Vec<_> = (outcome.appended..outcome.appended + 3).map(record).collect();
@@ -256,8 +259,8 @@ fn workload(fs: &TestFs, outcome: &mut Outcome) -> Result<()> {
 fn check_after(fs: &TestFs, outcome: Outcome, story: &str) {
     for (seed, mode) in CrashMode::ALL.into_iter().enumerate() {
         let disk = fs.mem.crash_clone(seed as u64, mode);
-        let (_, count) = Store::open(Arc::new(disk), PAGE)
-            .unwrap_or_else(|error| panic!("{story}, {mode:?}: {error}"));
+        let (_, count) =
+            Store::open(disk).unwrap_or_else(|error| panic!("{story}, {mode:?}: {error}"));
         let possible = outcome.durable..=outcome.attempted;
         assert!(possible.contains(&count), "{story}, {mode:?}: {count} not in {possible:?}");
         if mode == CrashMode::KeepAll {

@@ -1,6 +1,8 @@
 //! What the tests of log and manifest share: a store's directory on the in-memory file system,
 //! behind faults, with damage by hand and slow syncs.
 
+#![expect(clippy::cast_possible_truncation, reason = "tests use small numbers")]
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

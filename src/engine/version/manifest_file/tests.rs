@@ -1,5 +1,7 @@
 //! Manifests: round trips, torn tails, damage, and failing disks.
 
+#![expect(clippy::cast_possible_truncation, reason = "tests use small numbers")]
+
 use super::*;
 use crate::engine::version::current::read_current;
 use crate::engine::wal::testing::{EIO, TestFs, dir};

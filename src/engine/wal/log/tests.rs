@@ -1,5 +1,7 @@
 //! Appending: segments, their order, and a full disk.
 
+#![expect(clippy::cast_possible_truncation, reason = "tests use small numbers")]
+
 use super::*;
 use crate::engine::wal::testing::{EIO, TestFs, env, replay, replay_all};
 use crate::io::fault::CallClass;
@@ -214,4 +216,31 @@ fn closing_gives_back_what_was_held_ready() {
     assert_eq!(fs.names(".log").len(), 1);
     assert_eq!(log.append(&[b"two"], false).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(log.prepare_next().unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn segments_prepared_by_another_thread_are_used_in_order() {
+    let fs = TestFs::new();
+    let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
+    let done = AtomicBool::new(false);
+    let expected: Vec<Vec<u8>> = (0..400).map(|i: usize| vec![i as u8; 900 + i % 7]).collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                if log.needs_preparation() {
+                    log.prepare_next().unwrap();
+                }
+                std::thread::yield_now();
+            }
+        });
+        for (i, payload) in expected.iter().enumerate() {
+            let end = log.append(&[payload], false).unwrap();
+            if i % 16 == 0 {
+                assert!(log.wait_durable(end, None).unwrap());
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert!(log.segments().is_sorted());
+    assert_eq!(replay_all(&fs).unwrap().0, expected);
 }

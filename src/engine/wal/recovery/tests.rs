@@ -1,5 +1,7 @@
 //! Damage of every sort: what was synced is refused or whole, what was not is a prefix.
 
+#![expect(clippy::cast_possible_truncation, reason = "tests use small numbers")]
+
 use super::*;
 use crate::engine::wal::log::Log;
 use crate::engine::wal::record::{encode, encode_link};
@@ -381,4 +383,78 @@ fn sealing_writes_again_what_was_not_known_to_be_synced() {
     assert_eq!(replay_all(&fs).unwrap().0, payloads);
     seal(fs.io(), dir(), &recovered.segments, recovered.end).unwrap();
     assert_eq!(fs.take_calls(), Vec::<String>::new(), "all of it was durable");
+}
+
+#[test]
+fn what_records_say_of_syncs_is_reported_without_the_file_sync() {
+    let (fs, log) = log_with(4, 2);
+    fs.delete("SYNC");
+    assert_eq!(replay_all(&fs).unwrap().1.synced, log.durable());
+}
+
+#[test]
+fn a_start_in_an_empty_segment_that_was_removed_is_no_damage() {
+    let fs = TestFs::new();
+    let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
+    let start = log.appended();
+    let (_, recovered) = replay(&fs, start, &[]).unwrap();
+    assert_eq!(recovered.segments, [(1, 0)]);
+    fs.delete("000001.log");
+    let (payloads, _) = replay(&fs, start, &recovered.segments).unwrap();
+    assert!(payloads.is_empty());
+}
+
+proptest::proptest! {
+    #[test]
+    fn bytes_of_any_sort_in_a_segment_never_panic_and_leave_a_prefix(
+        places in proptest::collection::vec((32usize..2000, proptest::prelude::any::<[u8; 4]>()), 1..6),
+        words in proptest::collection::vec((4usize..250, 0usize..64), 0..6),
+    ) {
+        let (fs, _log) = log_with(0, 20);
+        let original = fs.content("000001.log");
+        fs.change("000001.log", |data| {
+            for (at, bytes) in places {
+                data[at..at + 4].copy_from_slice(&bytes);
+            }
+            // Records, or parts of them, where they do not belong.
+            for (word, from) in words {
+                data[word * 8..word * 8 + 40].copy_from_slice(&original[32 + from..72 + from]);
+            }
+        });
+        expect_prefix(&replay_all(&fs).unwrap().0, 0);
+    }
+
+    #[test]
+    fn a_segment_of_arbitrary_bytes_never_panics(body in proptest::collection::vec(0u8..4, 0..400)) {
+        let fs = TestFs::new();
+        let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
+        log.append(&[b"x"], false).unwrap();
+        let magic = crate::engine::wal::record::RECORD_MAGIC;
+        // Few distinct bytes, so that lengths and kinds are plausible, and a magic at each word.
+        fs.change("000001.log", |data| {
+            data[32..32 + body.len()].copy_from_slice(&body);
+            data[32..].chunks_exact_mut(16).for_each(|word| word[..4].copy_from_slice(&magic));
+        });
+        let (payloads, _) = replay_all(&fs).unwrap();
+        assert_eq!(payloads, Vec::<Vec<u8>>::new());
+    }
+}
+
+#[test]
+fn a_torn_commit_full_of_false_headers_is_searched_quickly() {
+    // Once each of them made the search compute a checksum over all the rest of the segment.
+    let fs = TestFs::new();
+    let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
+    let mut record = Vec::new();
+    let nowhere = LogPosition::default();
+    encode(&mut record, nowhere, RecordKind::Data, nowhere, b"");
+    record[8..12].copy_from_slice(&(2u32 << 20).to_le_bytes());
+    let value = record.repeat((8 << 20) / record.len());
+    log.append(&[&value], false).unwrap();
+    let segment = fs.names(".log")[1].clone();
+    fs.change(&segment, |data| data[80] ^= 1);
+    let started = std::time::Instant::now();
+    let (payloads, recovered) = replay_all(&fs).unwrap();
+    assert!(payloads.is_empty() && recovered.discarded_bytes > 8 << 20);
+    assert!(started.elapsed() < std::time::Duration::from_secs(5), "{:?}", started.elapsed());
 }
