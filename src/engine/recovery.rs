@@ -122,6 +122,7 @@ impl Opening {
 
     /// An empty directory, or one in which a creation did not get to its end.
     fn nothing_stored(&self) -> Result<Stored> {
+        sync_parent(&*self.fs, &self.dir)?;
         for name in &self.names {
             match FileKind::parse(name) {
                 Some(FileKind::Table(_) | FileKind::Log(_)) => {
@@ -403,14 +404,23 @@ impl Core {
 fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     match fs.create_dir(dir) {
         Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
-            return Err(Error::io("create directory", dir, &e));
+            Err(Error::io("create directory", dir, &e))
         }
-        _ => {}
+        _ => Ok(()),
     }
-    // The name of a new directory is durable only once its parent is synced.
-    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    fs.sync_dir(parent).map_err(|e| Error::io("sync directory", parent, &e))
+}
+
+/// The name of a directory is durable only once its parent is synced. Done for every store that
+/// is being created, not only in a directory made just now: an earlier creation may have ended
+/// between the two.
+fn sync_parent(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+    let Some(parent) = dir.parent() else { return Ok(()) };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    match fs.sync_dir(parent) {
+        // A directory that others made for us, in one that is closed to us.
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
+        other => other.map_err(|e| Error::io("sync directory", parent, &e)),
+    }
 }
 
 fn take_lock(fs: &dyn FileSystem, dir: &Path) -> Result<Box<dyn LockGuard>> {
