@@ -72,10 +72,15 @@ pub(crate) fn open(fs: Arc<dyn FileSystem>, dir: &Path, config: EngineConfig) ->
             let sync_state = SyncFile::read(&*opening.fs, &opening.dir)?;
             (opening.read_stored(number, sync_state)?, sync_state)
         }
-        None if !options.create_if_missing || options.read_only => {
-            return Err(invalid(dir, "there is no store and create_if_missing is off"));
+        None => {
+            // First, since a store that has lost its CURRENT is damaged, not absent.
+            let nothing = opening.nothing_stored()?;
+            if !options.create_if_missing || options.read_only {
+                return Err(invalid(dir, "there is no store and create_if_missing is off"));
+            }
+            sync_parent(&*opening.fs, &opening.dir)?;
+            (nothing, SyncState::default())
         }
-        None => (opening.nothing_stored()?, SyncState::default()),
     };
     let core = opening.replay(&stored, sync_state)?;
     if !core.options.read_only {
@@ -122,7 +127,6 @@ impl Opening {
 
     /// An empty directory, or one in which a creation did not get to its end.
     fn nothing_stored(&self) -> Result<Stored> {
-        sync_parent(&*self.fs, &self.dir)?;
         for name in &self.names {
             match FileKind::parse(name) {
                 Some(FileKind::Table(_) | FileKind::Log(_)) => {
