@@ -2,6 +2,7 @@
 //! reading a whole store back in every way there is.
 #![allow(
     dead_code,
+    unreachable_pub,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "shared by test binaries, each of which uses a part"
