@@ -153,21 +153,18 @@ impl Opening {
         read_manifest(&*self.fs, &self.dir, number, sync_state, |payload| {
             let broken = |what: &str| Error::corrupt(&path, 0, what);
             let edit = Edit::decode(payload).ok_or_else(|| broken("a record is no edit"))?;
-            self.apply_stored(&mut stored, &edit).ok_or_else(|| broken("an edit does not fit"))?;
-            Ok(())
+            self.check_trees(&edit)?;
+            self.apply_stored(&mut stored, &edit).ok_or_else(|| broken("an edit does not fit"))
         })?;
-        self.check_trees(&stored)?;
+        if stored.version.trees.is_empty() {
+            return Err(Error::corrupt(&path, 0, "it names no trees"));
+        }
         self.check_present(&stored)?;
         Ok(stored)
     }
 
     fn apply_stored(&self, stored: &mut Stored, edit: &Edit) -> Option<()> {
         if !edit.trees.is_empty() {
-            let names = self.trees.iter().map(|tree| tree.config.name.as_bytes());
-            if !edit.trees.iter().map(Vec::as_slice).eq(names) {
-                // Told apart from damage by `check_trees`.
-                return Some(());
-            }
             stored.version = Version { trees: edit.trees.iter().map(|_| Arc::default()).collect() };
         }
         stored.version = apply(&stored.version, edit, &|tree, meta| {
@@ -181,8 +178,10 @@ impl Opening {
         Some(())
     }
 
-    fn check_trees(&self, stored: &Stored) -> Result<()> {
-        if stored.version.trees.len() == self.trees.len() {
+    /// The first edit of a manifest names the trees; those after it depend on them.
+    fn check_trees(&self, edit: &Edit) -> Result<()> {
+        let names = self.trees.iter().map(|tree| tree.config.name.as_bytes());
+        if edit.trees.is_empty() || edit.trees.iter().map(Vec::as_slice).eq(names) {
             return Ok(());
         }
         let message = format!("{}: the store was made with other trees", self.dir.display());
