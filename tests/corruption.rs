@@ -4,6 +4,7 @@
 //! `LSMKV_CORRUPTION=all` damages every bit and cuts at every byte; `LSMKV_SEED` draws another
 //! sample.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may")]
+#![allow(clippy::print_stdout, reason = "the counts are the report")]
 #![allow(unsafe_code, reason = "an allocator that counts")]
 
 mod fault_support;
@@ -419,7 +420,7 @@ fn damage_all(victim: &Victim) {
             "{damage:17} {file:10} {refused:6} refused {right:6} right {prefix:6} prefix\n"
         );
     }
-    let _ = std::io::Write::write_all(&mut std::io::stdout(), report.as_bytes());
+    println!("{report}");
     let damages: std::collections::BTreeSet<_> = counts.keys().map(|(damage, _)| damage).collect();
     assert_eq!(damages.len(), 6, "every kind of damage was tried: {counts:?}");
 }
