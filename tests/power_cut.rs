@@ -253,7 +253,7 @@ fn cut_everywhere(seed: u64) -> u32 {
 
 /// Workloads `first`, `first + 2`, … until a half of the cuts is done: two tests share the work.
 fn cut_from(first: u64) {
-    let wanted = from_env("LSMKV_POWER_CUTS", 2000).div_ceil(2);
+    let wanted = from_env("LSMKV_POWER_CUTS", 5000).div_ceil(2);
     let (mut seed, mut cuts) = (first, 0);
     while cuts < wanted {
         cuts += cut_everywhere(seed);

@@ -190,7 +190,7 @@ fn upheaval() -> BoxedStrategy<Op> {
 }
 
 pub fn ops() -> impl Strategy<Value = Vec<Op>> {
-    vec(prop_oneof![5 => writing(), 4 => reading(), 2 => upheaval()], 1..50)
+    vec(prop_oneof![5 => writing(), 4 => reading(), 2 => upheaval()], 1..120)
 }
 
 /// Options that make everything happen early and often.
