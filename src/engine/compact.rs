@@ -230,6 +230,8 @@ impl Core {
         self.flush()?;
         self.writable()?.sync_all()?;
         let paused = self.work.pause_compaction();
+        // The store may have been closed while this waited.
+        self.writable()?;
         for tree in 0..self.trees.len() {
             if let Some(job) = self.whole_tree(tree) {
                 self.run(&job, false)?;

@@ -33,7 +33,9 @@ use crate::engine::version::{
     Edit, LogState, ManifestWriter, TableFile, read_current, read_manifest,
 };
 use crate::engine::view::{MemtableSet, Version, View};
-use crate::engine::wal::{Log, LogEnv, LogPosition, Recovered, SyncFile, SyncState, recover, seal};
+use crate::engine::wal::{
+    Cut, Log, LogEnv, LogPosition, Recovered, SyncFile, SyncState, recover, seal,
+};
 use crate::engine::write::{Committer, apply_batch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::{FileSystem, LockGuard};
@@ -271,6 +273,19 @@ struct Replayed {
     tables_through: LogPosition,
 }
 
+impl Replayed {
+    /// Where the next recovery begins. Not in a segment of which nothing counts: that one is
+    /// removed, and must not be looked for.
+    fn log_start(&self) -> LogPosition {
+        let start = self.tables_through;
+        let holds_nothing = |cut: &Cut| *cut == (start.segment, 0);
+        if self.recovered.segments.iter().any(holds_nothing) {
+            return LogPosition::new(start.segment + 1, 0);
+        }
+        start
+    }
+}
+
 impl Core {
     fn replay_log(&self, stored: &Stored, sync_state: SyncState) -> Result<Replayed> {
         let tables = stored.version.trees.iter().flat_map(|levels| levels.files());
@@ -317,7 +332,7 @@ impl Core {
         let recovered = &replayed.recovered;
         seal(&*self.fs, &self.dir, &recovered.segments, recovered.synced)?;
         let version = self.version_with(&stored.version, replayed)?;
-        let start = replayed.tables_through;
+        let start = replayed.log_start();
         let cuts = recovered.segments.iter().copied().filter(|cut| cut.0 >= start.segment);
         let log = LogState { start, cuts: cuts.collect() };
         let sync_file = Arc::new(SyncFile::open(&*self.fs, &self.dir)?);
