@@ -12,8 +12,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::io::codec::{Reader, put_bytes};
 
 const HEADER: usize = 8;
-/// The kind is the lowest bit of an operation's first byte.
-const MAX_TREES: u8 = 128;
 
 /// Which tree of an engine: its index in the list it was opened with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,7 +74,7 @@ impl Batch {
     }
 
     fn push(&mut self, tree: TreeId, kind: Kind, key: &[u8]) {
-        debug_assert!(tree.0 < MAX_TREES);
+        // A tree that does not fit does not exist: the commit refuses it by `highest_tree`.
         self.bytes.push(tree.0 << 1 | kind as u8);
         put_bytes(&mut self.bytes, key);
         self.longest_key = self.longest_key.max(key.len());
