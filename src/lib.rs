@@ -10,4 +10,4 @@ pub mod io;
 mod options;
 
 pub use error::{Error, ErrorKind, Result};
-pub use options::{Compression, Options, SyncMode};
+pub use options::{Compression, Description, Options, SyncMode};
