@@ -4,10 +4,20 @@
 //! The layers, top down; each may import only those below it (see docs/ARCHITECTURE.md):
 //! `ffi` (the C ABI), `commands`, `types` (Redis semantics), `encoding`, `engine`, `io`.
 
+pub mod encoding;
 pub mod engine;
 mod error;
+#[expect(
+    non_camel_case_types,
+    unreachable_pub,
+    dead_code,
+    reason = "C names; what is public here is public to C, and some constants are only for C"
+)]
+mod ffi;
 pub mod io;
 mod options;
+pub mod types;
 
 pub use error::{Error, ErrorKind, Result};
 pub use options::{Compression, Description, Options, SyncMode};
+pub use types::Db;

@@ -160,7 +160,7 @@ fn parse_digits(text: &str) -> Option<u64> {
 
 /// `bytes` in the largest binary unit that divides it.
 fn size(bytes: u64) -> String {
-    let unit = BINARY_UNITS.iter().find(|(_, factor)| bytes != 0 && bytes % factor == 0);
+    let unit = BINARY_UNITS.iter().find(|(_, factor)| bytes != 0 && bytes.is_multiple_of(*factor));
     match unit {
         Some((name, factor)) => format!("{}{name}", bytes / factor),
         None => bytes.to_string(),
