@@ -5,7 +5,7 @@
 //! LSMKV_GENERATE set (`make generate`) it is written instead.
 
 use std::path::{Path, PathBuf};
-use std::{env, fs, process};
+use std::{env, fs};
 
 /// In the order in which their functions appear in the header.
 const SOURCES: [&str; 8] = [
@@ -21,13 +21,12 @@ const SOURCES: [&str; 8] = [
 
 fn main() {
     link_flags();
-    println!("cargo:rerun-if-env-changed=LSMKV_GENERATE");
+    println!("cargo::rerun-if-env-changed=LSMKV_GENERATE");
     for path in ["build.rs", "src/ffi", "include", "Cargo.toml"] {
-        println!("cargo:rerun-if-changed={path}");
+        println!("cargo::rerun-if-changed={path}");
     }
     if let Err(problem) = check_header() {
-        eprintln!("{problem}");
-        process::exit(1);
+        println!("cargo::error={problem}");
     }
 }
 
@@ -36,8 +35,8 @@ fn main() {
 fn link_flags() {
     if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
         let major = variable("CARGO_PKG_VERSION_MAJOR");
-        println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,liblsmkv.so.{major}");
-        println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,liblsmkv.so.{major}");
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     }
 }
 
