@@ -34,6 +34,10 @@ pub trait FileSystem: Send + Sync + Debug {
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// Whether a file or directory of that name exists.
     fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// The path with symbolic links resolved: other calls follow none. The directory exists.
+    fn resolve(&self, dir: &Path) -> io::Result<PathBuf> {
+        Ok(dir.to_owned())
+    }
     /// Makes names created, renamed or removed in `dir` durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// Takes the exclusive lock of a store directory (creating `path` if needed) until the guard
@@ -61,7 +65,8 @@ pub trait File: Send + Sync + Debug {
     fn len(&self) -> io::Result<u64>;
     /// Cuts or extends (with zeros) the file.
     fn set_len(&self, len: u64) -> io::Result<()>;
-    /// Reserves disk space for `len` bytes and makes that the file's length, zero-filled.
+    /// Reserves disk space for `len` bytes and makes that the file's length, zero-filled; a file
+    /// that is longer already keeps its length and its bytes.
     /// Fails with `StorageFull` when there is not enough.
     fn allocate(&self, len: u64) -> io::Result<()>;
 

@@ -1,1 +1,314 @@
-//! Written next.
+//! The exclusive lock of a store directory: `flock` on a file, plus a registry of what this
+//! process holds.
+//!
+//! Invariants:
+//! - one holder per lock file on the host, and one per process: a second attempt in the same
+//!   process is refused by the registry before the lock file is opened at all;
+//! - the file itself means nothing: a leftover one is harmless, and it is never removed (removing
+//!   it would let two holders lock two files of the same name);
+//! - only the process that took the lock unlocks it. A forked child shares the parent's open file
+//!   description, where an explicit unlock would release the parent's lock: the child only closes.
+//!
+//! Threads: everything here may be called from any thread. [`LockGuard::abandon`] never waits,
+//! since in a forked child a mutex may stay locked for ever.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use parking_lot::Mutex;
+use rustix::fs::{FlockOperation, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::fs::LockGuard;
+
+/// How often a lock file that was replaced while we locked it is opened anew.
+const MAX_ATTEMPTS: u32 = 16;
+
+/// The locks of this process, by device and inode of the lock file.
+static HELD: Registry<FileIdentity> = Registry::new();
+
+type FileIdentity = (u64, u64);
+
+/// Which keys are locked, and by which process: entries that a forked child inherited from its
+/// parent do not count in the child.
+#[derive(Debug)]
+pub(super) struct Registry<K>(Mutex<BTreeMap<K, u32>>);
+
+impl<K: Ord> Registry<K> {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+
+    /// Claims `key`; false when this process has it already.
+    pub(super) fn claim(&self, key: K) -> bool {
+        let this_process = std::process::id();
+        self.0.lock().insert(key, this_process) != Some(this_process)
+    }
+
+    pub(super) fn holds(&self, key: &K) -> bool {
+        self.0.lock().get(key) == Some(&std::process::id())
+    }
+
+    pub(super) fn release(&self, key: &K) {
+        self.0.lock().remove(key);
+    }
+}
+
+/// Takes the lock on `path`, creating the file if needed; `WouldBlock` when it is held.
+pub fn acquire(path: &Path) -> io::Result<Box<dyn LockGuard>> {
+    for _ in 0..MAX_ATTEMPTS {
+        if let Some(guard) = try_acquire(path)? {
+            return Ok(Box::new(guard));
+        }
+    }
+    Err(Errno::WOULDBLOCK.into())
+}
+
+/// One attempt; `None` when the file was replaced between opening and locking it.
+fn try_acquire(path: &Path) -> io::Result<Option<DirectoryLock>> {
+    if identity_at(path)?.is_some_and(|identity| HELD.holds(&identity)) {
+        return Err(Errno::WOULDBLOCK.into());
+    }
+    let descriptor = open_lock_file(path)?;
+    let identity = identity_of(&rustix::fs::fstat(&descriptor)?);
+    if !HELD.claim(identity) {
+        return Err(Errno::WOULDBLOCK.into());
+    }
+    // From here on the guard releases what was claimed, whatever happens.
+    let guard = DirectoryLock {
+        identity,
+        owner: std::process::id(),
+        descriptor: Mutex::new(Some(descriptor)),
+    };
+    guard.lock_descriptor()?;
+    Ok((identity_at(path)? == Some(identity)).then_some(guard))
+}
+
+/// Opens for reading only, which `flock` is content with: a store on a read-only file system can
+/// be locked too.
+fn open_lock_file(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = |flags| {
+        rustix::io::retry_on_intr(|| rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR))
+    };
+    match open(flags) {
+        Err(Errno::NOENT) => Ok(open(flags | OFlags::CREATE)?),
+        other => Ok(other?),
+    }
+}
+
+fn identity_at(path: &Path) -> io::Result<Option<FileIdentity>> {
+    match rustix::fs::lstat(path) {
+        Ok(stat) => Ok(Some(identity_of(&stat))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+fn identity_of(stat: &Stat) -> FileIdentity {
+    (stat.st_dev, stat.st_ino)
+}
+
+#[derive(Debug)]
+struct DirectoryLock {
+    identity: FileIdentity,
+    owner: u32,
+    /// `None` once abandoned.
+    descriptor: Mutex<Option<OwnedFd>>,
+}
+
+impl DirectoryLock {
+    fn lock_descriptor(&self) -> io::Result<()> {
+        let descriptor = self.descriptor.lock();
+        let Some(descriptor) = descriptor.as_ref() else { return Err(Errno::BADF.into()) };
+        rustix::io::retry_on_intr(|| {
+            rustix::fs::flock(descriptor, FlockOperation::NonBlockingLockExclusive)
+        })?;
+        Ok(())
+    }
+}
+
+impl LockGuard for DirectoryLock {
+    fn abandon(&self) {
+        // If it is locked, the parent was dropping the guard when it forked, and its explicit
+        // unlock releases the lock even though the child's copy of the descriptor stays open.
+        if let Some(mut descriptor) = self.descriptor.try_lock() {
+            *descriptor = None;
+        }
+    }
+}
+
+impl Drop for DirectoryLock {
+    fn drop(&mut self) {
+        let descriptor = self.descriptor.get_mut().take();
+        if self.owner != std::process::id() {
+            return;
+        }
+        if let Some(descriptor) = descriptor {
+            // Closing alone would leave the lock with any child forked meanwhile, until it execs.
+            // A failure to unlock is healed by the close that follows.
+            let _ = rustix::fs::flock(&descriptor, FlockOperation::Unlock);
+        }
+        HELD.release(&self.identity);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    const PROBED_PATH: &str = "LSMKV_TEST_LOCK_PROBE";
+
+    fn is_refused(path: &Path) -> bool {
+        match acquire(path) {
+            Ok(_) => false,
+            Err(e) => {
+                assert_eq!(e.kind(), io::ErrorKind::WouldBlock);
+                true
+            }
+        }
+    }
+
+    /// What another process would see: `flock` alone, without this process's registry.
+    fn flock_is_held(path: &Path) -> bool {
+        let descriptor = open_lock_file(path).unwrap();
+        match rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => false,
+            Err(e) => {
+                assert_eq!(e, Errno::WOULDBLOCK);
+                true
+            }
+        }
+    }
+
+    #[test]
+    fn a_second_lock_in_the_process_is_refused_until_the_first_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        let first = acquire(&path).unwrap();
+        assert!(is_refused(&path));
+        assert!(is_refused(&path));
+        assert!(flock_is_held(&path), "a refused attempt must not drop the first one's lock");
+        drop(first);
+        assert!(!flock_is_held(&path));
+        drop(acquire(&path).unwrap());
+    }
+
+    #[test]
+    fn a_leftover_lock_file_is_harmless_and_another_name_of_it_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        std::fs::write(&path, b"left by a crash").unwrap();
+        let _first = acquire(&path).unwrap();
+        let alias = dir.path().join("ALIAS");
+        std::fs::hard_link(&path, &alias).unwrap();
+        assert!(is_refused(&alias));
+    }
+
+    #[test]
+    fn a_lock_file_that_is_a_symlink_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), &path).unwrap();
+        let error = acquire(&path).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ELOOP));
+        assert!(!dir.path().join("elsewhere").exists());
+    }
+
+    /// Where `flock` is emulated by record locks (as on NFS), closing any descriptor of the file
+    /// drops the lock. A link shows that nothing is opened: opening it would say ELOOP.
+    #[test]
+    fn what_this_process_holds_is_refused_without_opening_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        std::os::unix::fs::symlink(dir.path(), &path).unwrap();
+        let identity = identity_at(&path).unwrap().unwrap();
+        assert!(HELD.claim(identity));
+        assert!(is_refused(&path));
+        HELD.release(&identity);
+        assert_eq!(acquire(&path).unwrap_err().raw_os_error(), Some(libc::ELOOP));
+    }
+
+    #[test]
+    fn a_failed_attempt_leaves_no_claim_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        let elsewhere = open_lock_file(&path).unwrap();
+        rustix::fs::flock(&elsewhere, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert!(is_refused(&path));
+        rustix::fs::flock(&elsewhere, FlockOperation::Unlock).unwrap();
+        drop(acquire(&path).unwrap());
+    }
+
+    /// A forked child is imitated by a guard of another process on a duplicate of the descriptor:
+    /// it shares the open file description, as after a fork.
+    fn as_in_a_forked_child(descriptor: &OwnedFd, identity: FileIdentity) -> DirectoryLock {
+        let inherited = descriptor.try_clone().unwrap();
+        let owner = std::process::id().wrapping_add(1);
+        DirectoryLock { identity, owner, descriptor: Mutex::new(Some(inherited)) }
+    }
+
+    #[test]
+    fn a_forked_child_that_abandons_or_drops_the_guard_leaves_the_parents_lock_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        let parent = try_acquire(&path).unwrap().unwrap();
+        let child = |parent: &DirectoryLock| {
+            as_in_a_forked_child(parent.descriptor.lock().as_ref().unwrap(), parent.identity)
+        };
+        let abandoning = child(&parent);
+        abandoning.abandon();
+        assert!(abandoning.descriptor.lock().is_none(), "abandon closes the descriptor");
+        drop(abandoning);
+        drop(child(&parent));
+        assert!(flock_is_held(&path));
+        assert!(is_refused(&path));
+
+        let lingering = child(&parent);
+        drop(parent);
+        assert!(!flock_is_held(&path), "a child's copy must not outlive the parent's unlock");
+        drop(lingering);
+    }
+
+    #[test]
+    fn an_entry_inherited_from_a_parent_process_does_not_count() {
+        let registry = Registry::new();
+        registry.0.lock().insert(7, std::process::id().wrapping_add(1));
+        assert!(!registry.holds(&7));
+        assert!(registry.claim(7));
+        assert!(registry.holds(&7));
+        assert!(!registry.claim(7));
+    }
+
+    #[test]
+    fn another_process_is_refused_while_the_lock_is_held_and_admitted_afterwards() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        let outcome_in_another_process = || {
+            let report = dir.path().join("outcome");
+            let status = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "io::lock::tests::the_probe_run_by_another_process"])
+                .env(PROBED_PATH, &path)
+                .output()
+                .unwrap()
+                .status;
+            assert!(status.success());
+            std::fs::read_to_string(report).unwrap()
+        };
+        let guard = acquire(&path).unwrap();
+        assert_eq!(outcome_in_another_process(), "refused");
+        drop(guard);
+        assert_eq!(outcome_in_another_process(), "admitted");
+    }
+
+    #[test]
+    fn the_probe_run_by_another_process() {
+        let Some(path) = std::env::var_os(PROBED_PATH) else { return };
+        let path = Path::new(&path);
+        let outcome = if is_refused(path) { "refused" } else { "admitted" };
+        std::fs::write(path.with_file_name("outcome"), outcome).unwrap();
+    }
+}

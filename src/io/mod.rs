@@ -1,5 +1,4 @@
-//! File systems, clocks and byte codecs: everything below the engine. Imports only `std` and the
-//! crates that make system calls.
+//! File systems, clocks and byte codecs: everything below the engine. Imports no other layer.
 
 pub mod clock;
 pub mod codec;
@@ -8,3 +7,4 @@ pub mod fs;
 pub mod lock;
 pub mod mem;
 pub mod real;
+pub mod splitmix;

@@ -1,0 +1,316 @@
+//! The threads of an engine: one flushes, some compact, one keeps house (prepares log segments,
+//! syncs at intervals, keeps memory within its budget).
+//!
+//! A panic or a failure that cannot pass degrades the store; one that may pass (a full disk, too
+//! many open files) is tried again, and writers that would otherwise wait get the error. Nobody
+//! waits without also watching for the end of the store.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::engine::core::Core;
+use crate::engine::files::FileNumber;
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::SyncMode;
+
+/// How long a failed piece of work rests before it is tried again.
+const RETRY: Duration = Duration::from_millis(100);
+/// How often the house keeper looks around while there is something to sync, and otherwise.
+const ROUND: Duration = Duration::from_millis(200);
+const QUIET_ROUND: Duration = Duration::from_secs(2);
+/// Sleep of a thread that is woken when there is work.
+const UNTIL_WOKEN: Duration = Duration::from_secs(3600);
+
+/// What there is to do, and how those who wait for it are told.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    state: Mutex<State>,
+    flusher: Condvar,
+    compactors: Condvar,
+    keeper: Condvar,
+    progress: Condvar,
+    /// One flush at a time: level 0 is in the order of the memtables.
+    pub(crate) flushing: Mutex<()>,
+    /// Tables that take part in a running compaction.
+    pub(crate) busy: Mutex<HashSet<FileNumber>>,
+    pub(crate) stopping: AtomicBool,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    flush: bool,
+    compact: bool,
+    prepare: bool,
+    /// Why flushes or compactions fail at present.
+    flush_failure: Option<Error>,
+    compact_failure: Option<Error>,
+    compacting: usize,
+    pauses: usize,
+    rounds: u64,
+}
+
+impl Work {
+    pub(crate) fn wake_flusher(&self) {
+        self.state.lock().flush = true;
+        self.flusher.notify_one();
+    }
+
+    pub(crate) fn wake_compactors(&self) {
+        self.state.lock().compact = true;
+        self.compactors.notify_all();
+    }
+
+    pub(crate) fn prepare_log(&self) {
+        self.state.lock().prepare = true;
+        self.keeper.notify_one();
+    }
+
+    /// Something was flushed or compacted: whoever waits for room looks again.
+    pub(crate) fn note_progress(&self) {
+        self.state.lock().rounds += 1;
+        self.progress.notify_all();
+    }
+
+    pub(crate) fn wait_for_progress(&self, limit: Duration) {
+        self.progress.wait_for(&mut self.state.lock(), limit);
+    }
+
+    /// Why flushes or compactions fail at present, if they do.
+    pub(crate) fn stuck(&self) -> Option<Error> {
+        let state = self.state.lock();
+        state.flush_failure.clone().or_else(|| state.compact_failure.clone())
+    }
+
+    pub(crate) fn compaction_paused(&self) -> bool {
+        self.state.lock().pauses > 0
+    }
+
+    /// Lets no compaction begin, and returns once none runs.
+    pub(crate) fn pause_compaction(&self) -> Paused<'_> {
+        let mut state = self.state.lock();
+        state.pauses += 1;
+        while state.compacting > 0 {
+            self.progress.wait_for(&mut state, ROUND);
+        }
+        Paused(self)
+    }
+
+    /// Forgets failures so that the work is tried again now.
+    pub(crate) fn retry(&self) {
+        let mut state = self.state.lock();
+        (state.flush_failure, state.compact_failure) = (None, None);
+        (state.flush, state.compact, state.prepare) = (true, true, true);
+        drop(state);
+        self.flusher.notify_all();
+        self.compactors.notify_all();
+        self.keeper.notify_all();
+    }
+
+    /// Ends all threads and waits for them.
+    pub(crate) fn stop(&self) {
+        {
+            // Under the lock, so that no thread checks before and sleeps after.
+            let _state = self.state.lock();
+            self.stopping.store(true, Ordering::Release);
+            self.flusher.notify_all();
+            self.compactors.notify_all();
+            self.keeper.notify_all();
+            self.progress.notify_all();
+        }
+        let threads = std::mem::take(&mut *self.threads.lock());
+        for thread in threads {
+            // A panic was caught and recorded in the thread itself. The last handle may be
+            // dropped by one of these threads, which must not wait for itself.
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+
+    fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// Sleeps until `wanted` is set (and clears it), the limit passes, or the store stops.
+    fn sleep(&self, bell: &Condvar, limit: Duration, wanted: impl Fn(&mut State) -> bool) {
+        let deadline = Instant::now() + limit;
+        let mut state = self.state.lock();
+        while !wanted(&mut state) && !self.stopping() {
+            if bell.wait_until(&mut state, deadline).timed_out() {
+                return;
+            }
+        }
+    }
+}
+
+/// Compactions go on when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Paused<'a>(&'a Work);
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().pauses -= 1;
+        self.0.wake_compactors();
+    }
+}
+
+/// Starts the threads of a store that takes writes.
+pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
+    if core.options.background_threads == 0 {
+        return spawn(core, "lsmkv-keeper", Core::keep_house);
+    }
+    spawn(core, "lsmkv-flush", Core::keep_flushing)?;
+    spawn(core, "lsmkv-keeper", Core::keep_house)?;
+    for _ in 0..core.options.background_threads {
+        spawn(core, "lsmkv-compact", Core::keep_compacting)?;
+    }
+    Ok(())
+}
+
+fn spawn(core: &Arc<Core>, name: &str, body: fn(&Core)) -> Result<()> {
+    let own = Arc::clone(core);
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(&own))) {
+            own.health.degrade(&panic_error(&*panic));
+            own.work.note_progress();
+        }
+    });
+    match thread {
+        Ok(handle) => core.work.threads.lock().push(handle),
+        Err(error) => return Err(Error::io("start a thread for", &core.dir, &error)),
+    }
+    Ok(())
+}
+
+fn panic_error(panic: &(dyn std::any::Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Error::new(ErrorKind::Panic, format!("a background thread panicked: {}", text.unwrap_or("?")))
+}
+
+impl Core {
+    fn keep_flushing(&self) {
+        while !self.work.stopping() {
+            let result = self.flush_oldest();
+            self.work.state.lock().flush_failure = self.failure_of(&result);
+            match result {
+                Ok(true) => {
+                    self.work.note_progress();
+                    self.work.wake_compactors();
+                }
+                Ok(false) => {
+                    self.work.sleep(&self.work.flusher, UNTIL_WOKEN, |state| {
+                        std::mem::take(&mut state.flush)
+                    });
+                }
+                Err(_) => self.rest(&self.work.flusher),
+            }
+        }
+    }
+
+    fn keep_compacting(&self) {
+        while !self.work.stopping() {
+            self.work.state.lock().compacting += 1;
+            let result = self.compact_once();
+            let failure = self.failure_of(&result);
+            {
+                let mut state = self.work.state.lock();
+                state.compacting -= 1;
+                state.compact_failure = failure;
+            }
+            self.work.note_progress();
+            match result {
+                Ok(true) => self.adjust_memory(),
+                Ok(false) => {
+                    self.work.sleep(&self.work.compactors, UNTIL_WOKEN, |state| {
+                        std::mem::take(&mut state.compact)
+                    });
+                }
+                Err(_) => self.rest(&self.work.compactors),
+            }
+        }
+    }
+
+    /// What others are told of a piece of work; damage and lost log or manifest are final.
+    fn failure_of(&self, result: &Result<bool>) -> Option<Error> {
+        let error = result.as_ref().err()?;
+        match error.kind() {
+            ErrorKind::Closed => return None,
+            ErrorKind::Corrupt => drop(self.health.degrade(error)),
+            _ => {}
+        }
+        self.work.progress.notify_all();
+        Some(error.clone())
+    }
+
+    /// After a failure: tries again after a while, or at once when told to.
+    fn rest(&self, bell: &Condvar) {
+        self.work.sleep(bell, RETRY, |_| false);
+    }
+
+    fn keep_house(&self) {
+        let mut last_sync = Instant::now();
+        let interval = self.options.sync == SyncMode::Interval;
+        let Some(log) = &self.log else { return };
+        while !self.work.stopping() {
+            let unsynced = interval && log.durable() < log.appended();
+            let round = if unsynced { ROUND.min(self.limits.sync_interval) } else { QUIET_ROUND };
+            self.work.sleep(
+                &self.work.keeper,
+                round.min(self.limits.sync_interval.max(ROUND)),
+                |state| std::mem::take(&mut state.prepare),
+            );
+            if log.needs_preparation() {
+                // If this fails, the writer that needs the segment tries itself and is told.
+                let _ = log.prepare_next();
+            }
+            if interval && last_sync.elapsed() >= self.limits.sync_interval {
+                last_sync = Instant::now();
+                if log.durable() < log.appended() {
+                    // A failure has degraded the store; writers are told.
+                    let _ = log.sync_all();
+                }
+            }
+            self.adjust_memory();
+        }
+    }
+
+    /// The work of the threads, done by the caller: for stores without threads.
+    pub(crate) fn work_inline(&self) -> Result<()> {
+        while self.flush_oldest()? {}
+        while self.compact_once()? {}
+        self.adjust_memory();
+        Ok(())
+    }
+
+    /// Returns when nothing is left to flush or compact.
+    pub(crate) fn wait_idle(&self) -> Result<()> {
+        self.writable()?;
+        if self.options.background_threads == 0 {
+            return self.work_inline();
+        }
+        loop {
+            self.health.check()?;
+            self.check_open()?;
+            if let Some(cause) = self.work.stuck() {
+                return Err(cause);
+            }
+            if self.view.load().frozen.is_empty() && !self.compaction_due() {
+                return Ok(());
+            }
+            self.work.wake_compactors();
+            self.work.wait_for_progress(ROUND);
+        }
+    }
+
+    fn compaction_due(&self) -> bool {
+        self.work.state.lock().compacting > 0 || self.anything_to_compact()
+    }
+}

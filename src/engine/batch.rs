@@ -1,0 +1,244 @@
+//! Writes that become visible and durable together.
+//!
+//! A batch is kept in the form the log stores, so committing copies it once:
+//!
+//! ```text
+//! 0   sequence  u64   filled in by the commit
+//! 8   count     u32
+//! 12  operations: kind u8, tree u8, key (varint length, bytes), value likewise (Put only)
+//! ```
+
+use crate::engine::entry::{Kind, Sequence};
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::codec::{Reader, put_bytes};
+
+const HEADER: usize = 12;
+
+/// Which tree of an engine: its index in the list it was opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TreeId(pub u8);
+
+impl TreeId {
+    /// As an index.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One write of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation<'a> {
+    /// The tree.
+    pub tree: TreeId,
+    /// Put or delete.
+    pub kind: Kind,
+    /// The key.
+    pub key: &'a [u8],
+    /// The value; empty for a delete.
+    pub value: &'a [u8],
+}
+
+/// Writes to any trees, applied in order, all or nothing. Of several writes to one key the last
+/// wins.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    count: u32,
+    longest_key: usize,
+    longest_value: usize,
+    highest_tree: u8,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new() -> Self {
+        Self { bytes: vec![0; HEADER], count: 0, longest_key: 0, longest_value: 0, highest_tree: 0 }
+    }
+
+    /// Sets `key` to `value` in `tree`.
+    pub fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
+        self.push(tree, Kind::Put, key);
+        put_bytes(&mut self.bytes, value);
+        self.longest_value = self.longest_value.max(value.len());
+    }
+
+    /// Removes `key` from `tree`; no error if it is not there.
+    pub fn delete(&mut self, tree: TreeId, key: &[u8]) {
+        self.push(tree, Kind::Delete, key);
+    }
+
+    fn push(&mut self, tree: TreeId, kind: Kind, key: &[u8]) {
+        self.bytes.extend_from_slice(&[kind as u8, tree.0]);
+        put_bytes(&mut self.bytes, key);
+        self.longest_key = self.longest_key.max(key.len());
+        self.highest_tree = self.highest_tree.max(tree.0);
+        self.count += 1;
+    }
+
+    /// Number of operations.
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Bytes this batch takes in the log.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Longest key and value in it.
+    pub(crate) fn longest(&self) -> (usize, usize) {
+        (self.longest_key, self.longest_value)
+    }
+
+    /// The highest tree named in it.
+    pub(crate) fn highest_tree(&self) -> TreeId {
+        TreeId(self.highest_tree)
+    }
+
+    /// Removes all operations, keeping the memory.
+    pub fn clear(&mut self) {
+        self.bytes.truncate(HEADER);
+        (self.count, self.longest_key, self.longest_value) = (0, 0, 0);
+        self.highest_tree = 0;
+    }
+
+    /// Stamps the batch and returns what the log stores.
+    pub(crate) fn seal(&mut self, sequence: Sequence) -> &[u8] {
+        if let Some((head, rest)) = self.bytes.split_first_chunk_mut() {
+            *head = sequence.to_le_bytes();
+            if let Some(count) = rest.first_chunk_mut() {
+                *count = self.count.to_le_bytes();
+            }
+        }
+        &self.bytes
+    }
+
+    /// The stored form, as `seal` left it.
+    pub(crate) fn sealed(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The operations in order.
+    pub fn operations(&self) -> Operations<'_> {
+        let rest = self.bytes.get(HEADER..).unwrap_or_default();
+        Operations { reader: Reader::new(rest), left: self.count }
+    }
+}
+
+/// Reads the stored form of a batch: its sequence and operations.
+pub(crate) fn decode(payload: &[u8]) -> Option<(Sequence, Operations<'_>)> {
+    let mut reader = Reader::new(payload);
+    let sequence = reader.u64()?;
+    let left = reader.u32()?;
+    Some((sequence, Operations { reader, left }))
+}
+
+/// Iterates over the operations of a batch; an error means that the stored form is broken.
+#[derive(Clone, Debug)]
+pub struct Operations<'a> {
+    reader: Reader<'a>,
+    left: u32,
+}
+
+impl<'a> Operations<'a> {
+    #[inline]
+    fn read(&mut self) -> Option<Operation<'a>> {
+        let kind = match self.reader.u8()? {
+            0 => Kind::Delete,
+            1 => Kind::Put,
+            _ => return None,
+        };
+        let tree = TreeId(self.reader.u8()?);
+        let key = self.reader.bytes()?;
+        let value = if kind == Kind::Put { self.reader.bytes()? } else { &[] };
+        Some(Operation { tree, kind, key, value })
+    }
+}
+
+impl<'a> Iterator for Operations<'a> {
+    type Item = Result<Operation<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            let trailing = !self.reader.is_empty();
+            self.reader = Reader::new(&[]);
+            return trailing.then(|| Err(broken()));
+        }
+        self.left -= 1;
+        let operation = self.read();
+        if operation.is_none() {
+            self.left = 0;
+            self.reader = Reader::new(&[]);
+        }
+        Some(operation.ok_or_else(broken))
+    }
+}
+
+fn broken() -> Error {
+    Error::new(ErrorKind::Corrupt, "a batch in the log does not follow its grammar")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_was_put_in_comes_out(
+            ops in prop::collection::vec((0u8..3, any::<bool>(), any::<Vec<u8>>(), any::<Vec<u8>>()), 0..20),
+            sequence in 0u64..1 << 56,
+        ) {
+            let mut batch = Batch::new();
+            for (tree, put, key, value) in &ops {
+                if *put {
+                    batch.put(TreeId(*tree), key, value);
+                } else {
+                    batch.delete(TreeId(*tree), key);
+                }
+            }
+            let stored = batch.seal(sequence).to_vec();
+            let (read_sequence, read) = decode(&stored).unwrap();
+            prop_assert_eq!(read_sequence, sequence);
+            let read: Vec<_> = read.map(Result::unwrap).collect();
+            prop_assert_eq!(read.len(), ops.len());
+            for (operation, (tree, put, key, value)) in read.iter().zip(&ops) {
+                prop_assert_eq!(operation.tree, TreeId(*tree));
+                prop_assert_eq!(operation.key, &key[..]);
+                prop_assert_eq!(operation.kind == Kind::Put, *put);
+                if *put { prop_assert_eq!(operation.value, &value[..]); }
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_end_in_an_error_or_the_end(bytes: Vec<u8>) {
+            if let Some((_, operations)) = decode(&bytes) {
+                prop_assert!(operations.count() <= bytes.len() + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn trailing_bytes_are_an_error() {
+        let mut batch = Batch::new();
+        batch.put(TreeId(0), b"k", b"v");
+        let mut stored = batch.seal(1).to_vec();
+        stored.push(0);
+        let (_, mut operations) = decode(&stored).unwrap();
+        assert!(operations.next().unwrap().is_ok());
+        assert!(operations.next().unwrap().is_err());
+        assert!(operations.next().is_none());
+    }
+}

@@ -1,0 +1,76 @@
+//! How what is above the engine takes part in compaction: a filter sees each entry that would
+//! survive and may let it go.
+
+use std::sync::Arc;
+
+use crate::engine::batch::TreeId;
+use crate::engine::entry::{Sequence, Tag};
+use crate::engine::iter::{Iter, IterOptions};
+use crate::engine::snapshot::Pinned;
+use crate::engine::view::View;
+use crate::error::Result;
+
+/// What becomes of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It stays.
+    Keep,
+    /// It goes, and so does every older version of the key among the files being merged. Only
+    /// for entries that no reader can reach: an older version in a deeper level would show again.
+    Drop,
+    /// A delete takes its place, with its sequence; the ordinary rule decides when that may go.
+    Tombstone,
+}
+
+/// Judges the entries of one compaction, in internal order.
+pub trait Filter: Send {
+    /// Called for the newest version of each key between two snapshots, deletes included.
+    fn decide(&mut self, key: &[u8], tag: Tag, value: &[u8]) -> Result<Decision>;
+}
+
+/// Makes a filter for each compaction of a tree.
+pub trait FilterFactory: Send + Sync + std::fmt::Debug {
+    /// `None` if this compaction needs no filter.
+    fn filter(&self, job: &FilterJob) -> Result<Option<Box<dyn Filter>>>;
+}
+
+/// What a filter may know and hold on to. Everything in it stays readable until the result of the
+/// compaction is installed, and the result is not installed before the log is synced through
+/// `pinned.current`.
+#[derive(Debug)]
+pub struct FilterJob {
+    /// The tree being compacted.
+    pub tree: TreeId,
+    /// Whether no level below the output holds keys of its range.
+    pub bottommost: bool,
+    /// The snapshots that count, the newest visible sequence included, and reserved numbers.
+    pub pinned: Arc<Pinned>,
+    /// Memtables and tables at the moment `pinned` was captured or later.
+    pub view: Arc<View>,
+}
+
+impl FilterJob {
+    /// The newest visible sequence when the job began: nothing later may be judged.
+    pub fn current(&self) -> Sequence {
+        self.pinned.current.sequence()
+    }
+
+    /// Every sequence some reader may look at, ascending, `current` last.
+    pub fn sequences(&self) -> Vec<Sequence> {
+        let mut all: Vec<_> = self
+            .pinned
+            .snapshots
+            .iter()
+            .map(super::super::snapshot::SnapshotPin::sequence)
+            .collect();
+        all.push(self.current());
+        all.dedup();
+        all
+    }
+
+    /// Iterates over any tree as a reader at `sequence` would, leaving the cache as it is.
+    pub fn iter(&self, tree: TreeId, sequence: Sequence, options: IterOptions) -> Result<Iter> {
+        let options = IterOptions { no_fill: true, ..options };
+        Arc::clone(&self.view).iter(tree, sequence, options)
+    }
+}

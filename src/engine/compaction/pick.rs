@@ -1,0 +1,198 @@
+//! The leveled strategy: a pure function from the tables of a tree to the next step, if any.
+//!
+//! Level sizes are dynamic: the deepest level is as large as it is, each level above may have
+//! `1 / ratio` of the one below, and the first level whose share is at most `base_bytes` is the
+//! base level, which level 0 is merged into. Levels above it stay empty. So a small store has two
+//! levels, and the space taken by overwritten data stays near `1 / ratio`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::plan::{Plan, Reason};
+use crate::engine::entry::Sequence;
+use crate::engine::files::FileNumber;
+use crate::engine::version::{LEVELS, Levels, TableFile};
+
+/// What the strategy is told beside the files.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Files in level 0 that make it due.
+    pub level0_files: usize,
+    /// Largest size of the base level.
+    pub base_bytes: u64,
+    /// Size of a level relative to the one above.
+    pub ratio: u64,
+    /// Files that overlap more than this in the level after next are not moved.
+    pub move_overlap_bytes: u64,
+    /// Tombstones at or below this sequence can go when they reach the bottom.
+    pub oldest_snapshot: Sequence,
+}
+
+/// The base level and how large each level may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Targets {
+    /// Level 0 is merged into this one.
+    pub base: usize,
+    /// By level; level 0 and the deepest have no target.
+    pub bytes: [u64; LEVELS],
+}
+
+const DEEPEST: usize = LEVELS - 1;
+
+/// Derives the targets from what is there.
+pub fn targets(levels: &Levels, settings: &Settings) -> Targets {
+    let mut size = (1..LEVELS).map(|level| levels.level_bytes(level)).max().unwrap_or(0);
+    let mut bytes = [0; LEVELS];
+    let mut base = DEEPEST;
+    while size > settings.base_bytes && base > 1 {
+        size /= settings.ratio.max(2);
+        base -= 1;
+        if let Some(target) = bytes.get_mut(base) {
+            *target = size.max(1);
+        }
+    }
+    Targets { base, bytes }
+}
+
+/// The next step, or nothing to do. `busy` files take part in a running step.
+pub fn pick(levels: &Levels, busy: &HashSet<FileNumber>, settings: &Settings) -> Option<Plan> {
+    let targets = targets(levels, settings);
+    let mut due: Vec<(f64, usize)> = (1..DEEPEST)
+        .filter_map(|level| {
+            let score = score(levels, level, &targets, busy);
+            (score >= 1.0).then_some((score, level))
+        })
+        .collect();
+    let level0 = level0_score(levels, settings);
+    if level0 >= 1.0 {
+        // Level 0 slows every read and finally stops writers, so it goes first among equals.
+        due.push((level0 * 2.0, 0));
+    }
+    due.sort_by(|a, b| b.0.total_cmp(&a.0));
+    due.iter()
+        .find_map(|(_, level)| match level {
+            0 => pick_level0(levels, &targets, busy),
+            _ => pick_file(levels, *level, busy, settings),
+        })
+        .or_else(|| pick_tombstones(levels, busy, settings))
+}
+
+/// How urgent level 0 is: 1 and more is due.
+pub fn level0_score(levels: &Levels, settings: &Settings) -> f64 {
+    let files = levels.level(0);
+    if files.iter().any(|file| droppable_tombstones(file, settings)) {
+        return 1.0;
+    }
+    files.len() as f64 / settings.level0_files.max(1) as f64
+}
+
+fn score(levels: &Levels, level: usize, targets: &Targets, busy: &HashSet<FileNumber>) -> f64 {
+    let idle = levels.level(level).iter().filter(|file| !busy.contains(&file.meta().number));
+    let bytes: u64 = idle.map(|file| file.meta().size).sum();
+    match targets.bytes.get(level) {
+        _ if bytes == 0 => 0.0,
+        Some(&target) if target > 0 => bytes as f64 / target as f64,
+        // A level above the base level should be empty.
+        _ => 1.0,
+    }
+}
+
+fn any_busy(files: &[Arc<TableFile>], busy: &HashSet<FileNumber>) -> bool {
+    files.iter().any(|file| busy.contains(&file.meta().number))
+}
+
+/// All of level 0 into the base level; or a move when nothing overlaps.
+fn pick_level0(levels: &Levels, targets: &Targets, busy: &HashSet<FileNumber>) -> Option<Plan> {
+    let files = levels.level(0);
+    if files.is_empty() || any_busy(files, busy) {
+        return None;
+    }
+    // Levels between 0 and the base may still hold files after the base moved down: go no deeper
+    // than the first of them, or newer entries would end up below older ones.
+    let first_filled = (1..LEVELS).find(|level| !levels.level(*level).is_empty());
+    let to = first_filled.map_or(targets.base, |level| level.min(targets.base));
+    let smallest = files.iter().map(|file| &file.meta().smallest).min()?;
+    let largest = files.iter().map(|file| &file.meta().largest).max()?;
+    let below = levels.overlapping(to, smallest, largest);
+    if any_busy(below, busy) {
+        return None;
+    }
+    if below.is_empty() && disjoint(files) {
+        return Some(Plan::Move { from: 0, to, files: files.to_vec() });
+    }
+    let inputs = vec![(0, files.to_vec()), (to, below.to_vec())];
+    Some(Plan::Merge { inputs, output_level: to, reason: Reason::Level0 })
+}
+
+fn disjoint(files: &[Arc<TableFile>]) -> bool {
+    let mut sorted: Vec<_> = files.iter().map(|file| file.meta()).collect();
+    sorted.sort_by(|a, b| a.smallest.cmp(&b.smallest));
+    sorted.windows(2).all(|pair| matches!(pair, [a, b] if a.largest < b.smallest))
+}
+
+/// The file of `level` that drags the least of the next level along, relative to its size.
+fn pick_file(
+    levels: &Levels,
+    level: usize,
+    busy: &HashSet<FileNumber>,
+    settings: &Settings,
+) -> Option<Plan> {
+    let best = levels
+        .level(level)
+        .iter()
+        .filter(|file| !busy.contains(&file.meta().number))
+        .filter_map(|file| {
+            let meta = file.meta();
+            let below = levels.overlapping(level + 1, &meta.smallest, &meta.largest);
+            let dragged: u64 = below.iter().map(|f| f.meta().size).sum();
+            (!any_busy(below, busy)).then(|| (dragged as f64 / meta.size.max(1) as f64, file))
+        })
+        .min_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(push_down(levels, level, best.1, settings, Reason::Size))
+}
+
+/// Moves or merges one file of a sorted level into the next level.
+fn push_down(
+    levels: &Levels,
+    level: usize,
+    file: &Arc<TableFile>,
+    settings: &Settings,
+    reason: Reason,
+) -> Plan {
+    let meta = file.meta();
+    let below = levels.overlapping(level + 1, &meta.smallest, &meta.largest);
+    let further = levels.overlapping(level + 2, &meta.smallest, &meta.largest);
+    let further_bytes: u64 = further.iter().map(|f| f.meta().size).sum();
+    if below.is_empty() && further_bytes <= settings.move_overlap_bytes && reason == Reason::Size {
+        return Plan::Move { from: level, to: level + 1, files: vec![Arc::clone(file)] };
+    }
+    let inputs = vec![(level, vec![Arc::clone(file)]), (level + 1, below.to_vec())];
+    Plan::Merge { inputs, output_level: level + 1, reason }
+}
+
+/// Whether a file is mostly tombstones that nothing but their place keeps alive.
+fn droppable_tombstones(file: &TableFile, settings: &Settings) -> bool {
+    let meta = file.meta();
+    meta.tombstones * 2 > meta.entries && meta.max_sequence <= settings.oldest_snapshot
+}
+
+fn pick_tombstones(
+    levels: &Levels,
+    busy: &HashSet<FileNumber>,
+    settings: &Settings,
+) -> Option<Plan> {
+    (1..LEVELS).find_map(|level| {
+        let file = levels.level(level).iter().find(|file| {
+            let meta = file.meta();
+            let below = levels.overlapping(level + 1, &meta.smallest, &meta.largest);
+            droppable_tombstones(file, settings)
+                && !busy.contains(&meta.number)
+                && !any_busy(below, busy)
+        })?;
+        if level < DEEPEST {
+            return Some(push_down(levels, level, file, settings, Reason::Tombstones));
+        }
+        let inputs = vec![(level, vec![Arc::clone(file)])];
+        Some(Plan::Merge { inputs, output_level: level, reason: Reason::Tombstones })
+    })
+}

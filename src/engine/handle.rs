@@ -1,0 +1,253 @@
+//! The engine as its users see it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::engine::batch::{Batch, TreeId};
+use crate::engine::config::{EngineConfig, WriteOptions};
+use crate::engine::core::Core;
+use crate::engine::entry::Sequence;
+use crate::engine::iter::{Iter, IterOptions};
+use crate::engine::recovery;
+use crate::engine::snapshot::{ReservedNumber, SnapshotPin};
+use crate::engine::stats::Stats;
+use crate::engine::view::{GetOptions, View};
+use crate::engine::write::Commit;
+use crate::error::{Error, Result};
+use crate::io::fs::FileSystem;
+
+/// An open store: ordered trees of keys and values with atomic batches.
+///
+/// All methods may be called from any number of threads at once. Dropping it without
+/// [`Engine::close`] stops the threads and leaves recent writes to the log, as a crash of the
+/// process would.
+#[derive(Debug)]
+pub struct Engine {
+    core: Arc<Core>,
+}
+
+impl Engine {
+    /// Opens the store in `dir`, creating it if the options say so.
+    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path, config: EngineConfig) -> Result<Self> {
+        Ok(Self { core: recovery::open(fs, dir, config)? })
+    }
+
+    /// Commits a batch and waits for the device as the sync mode asks. The batch is left empty.
+    pub fn write(&self, batch: &mut Batch, options: WriteOptions) -> Result<Commit> {
+        self.core.write(batch, options)
+    }
+
+    /// Commits a batch: visible when this returns, durable later. The batch is left empty.
+    pub fn commit(&self, batch: &mut Batch, options: WriteOptions) -> Result<Commit> {
+        self.core.commit(batch, options)
+    }
+
+    /// Waits until a commit survives a power cut, asking for a sync if none is under way.
+    /// `false` when the time ran out; a limit of zero only asks.
+    pub fn wait_durable(&self, commit: Commit, timeout: Option<Duration>) -> Result<bool> {
+        self.core.wait_durable(commit, timeout)
+    }
+
+    /// Makes all earlier commits survive a power cut.
+    pub fn sync(&self) -> Result<()> {
+        self.core.writable()?.sync_all().map(|_| ())
+    }
+
+    /// The value of `key` now.
+    #[inline]
+    pub fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Bytes>> {
+        self.core.check_open()?;
+        self.core.activity.gets.add(1);
+        // The view first, then the sequence: see `View`.
+        let view = self.core.view.load();
+        let sequence = self.core.sequences.visible();
+        view.get(tree, key, sequence, GetOptions::default())
+    }
+
+    /// The values of several keys of one tree, all at one moment.
+    pub fn multi_get(&self, tree: TreeId, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
+        let (view, sequence) = self.now()?;
+        self.core.activity.gets.add(keys.len() as u64);
+        multi_get(&view, tree, keys, sequence)
+    }
+
+    fn now(&self) -> Result<(Arc<View>, Sequence)> {
+        self.core.check_open()?;
+        let view = self.core.view.load_full();
+        let sequence = self.core.sequences.visible();
+        Ok((view, sequence))
+    }
+
+    /// An iterator over the keys of `tree` now.
+    pub fn iter(&self, tree: TreeId, options: IterOptions) -> Result<Iter> {
+        let (view, sequence) = self.now()?;
+        view.iter(tree, sequence, options)
+    }
+
+    /// A view of this moment that stays as it is.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        self.core.check_open()?;
+        let pin = self.core.sequences.pin();
+        Ok(Snapshot { core: Arc::clone(&self.core), pin })
+    }
+
+    /// A number that precedes every commit yet to come and that compactions know of until it is
+    /// dropped.
+    pub fn reserve_number(&self) -> ReservedNumber {
+        self.core.sequences.reserve()
+    }
+
+    /// The sequence of the newest visible commit.
+    pub fn sequence(&self) -> Sequence {
+        self.core.sequences.visible()
+    }
+
+    /// Writes all memtables to tables.
+    pub fn flush(&self) -> Result<()> {
+        self.core.flush()
+    }
+
+    /// Flushes, then rewrites all tables so that nothing dead is left.
+    pub fn compact(&self) -> Result<()> {
+        self.core.compact()
+    }
+
+    /// Returns when the background threads have nothing left to do.
+    pub fn wait_idle(&self) -> Result<()> {
+        self.core.wait_idle()
+    }
+
+    /// After a full disk: tries waiting work again now. An error says that it still fails.
+    pub fn resume(&self) -> Result<()> {
+        let log = self.core.writable()?;
+        self.core.health.check()?;
+        log.prepare_next()?;
+        self.core.work.retry();
+        while self.core.flush_oldest()? {
+            self.core.work.note_progress();
+        }
+        Ok(())
+    }
+
+    /// What the store holds and has done.
+    pub fn stats(&self) -> Stats {
+        self.core.stats()
+    }
+
+    /// Why writes are off, if they are.
+    pub fn degraded(&self) -> Option<Error> {
+        self.core.health.cause().cloned()
+    }
+
+    /// Turns writes off until the store is opened again.
+    pub fn degrade(&self, cause: &Error) {
+        let _ = self.core.health.degrade(cause);
+        self.core.work.note_progress();
+    }
+
+    /// Reads every block of every table and checks it.
+    pub fn verify(&self) -> Result<()> {
+        let (view, _) = self.now()?;
+        for file in view.version.trees.iter().flat_map(|levels| levels.files()) {
+            file.table()?.verify()?;
+        }
+        Ok(())
+    }
+
+    /// Refuses new work, writes everything to tables, stops the threads, releases the directory.
+    /// Calling it again does nothing. An error means that something could not be flushed: it is
+    /// still in the log.
+    pub fn close(&self) -> Result<()> {
+        if self.core.closed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.core.refuse_commits();
+        self.core.work.stop();
+        self.core.work.stopping.store(false, Ordering::Release);
+        let result = self.core.finish();
+        self.core.release();
+        result
+    }
+
+    /// In a forked child: gives up the lock's descriptor and nothing else.
+    pub fn abandon_lock(&self) {
+        if let Some(guard) = &*self.core.lock.lock() {
+            guard.abandon();
+        }
+    }
+}
+
+impl Core {
+    /// Lets go of threads, log, manifest and directory.
+    fn release(&self) {
+        self.refuse_commits();
+        self.work.stop();
+        if let Some(log) = &self.log {
+            log.close();
+        }
+        *self.manifest.lock() = None;
+        *self.lock.lock() = None;
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.core.release();
+    }
+}
+
+/// The store as it was at one moment. Keeps the data of that moment until it is dropped.
+#[derive(Debug)]
+pub struct Snapshot {
+    core: Arc<Core>,
+    pin: SnapshotPin,
+}
+
+impl Snapshot {
+    /// The newest commit it sees.
+    pub fn sequence(&self) -> Sequence {
+        self.pin.sequence()
+    }
+
+    /// The value of `key` then.
+    pub fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Bytes>> {
+        self.core.check_open()?;
+        self.core.activity.gets.add(1);
+        self.core.view.load().get(tree, key, self.sequence(), GetOptions::default())
+    }
+
+    /// The values of several keys of one tree then.
+    pub fn multi_get(&self, tree: TreeId, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
+        self.core.check_open()?;
+        self.core.activity.gets.add(keys.len() as u64);
+        multi_get(&self.core.view.load(), tree, keys, self.sequence())
+    }
+
+    /// An iterator over the keys of `tree` then.
+    pub fn iter(&self, tree: TreeId, options: IterOptions) -> Result<Iter> {
+        self.core.check_open()?;
+        self.core.view.load_full().iter(tree, self.sequence(), options)
+    }
+}
+
+/// Looks keys up in their order, so that neighbours share blocks.
+fn multi_get(
+    view: &View,
+    tree: TreeId,
+    keys: &[&[u8]],
+    sequence: Sequence,
+) -> Result<Vec<Option<Bytes>>> {
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_by_key(|at| keys.get(*at));
+    let mut values = vec![None; keys.len()];
+    for at in order {
+        if let (Some(key), Some(value)) = (keys.get(at), values.get_mut(at)) {
+            *value = view.get(tree, key, sequence, GetOptions::default())?;
+        }
+    }
+    Ok(values)
+}

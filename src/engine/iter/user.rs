@@ -1,0 +1,272 @@
+//! What a user iterates over: live keys at one sequence number, within bounds, both ways.
+//!
+//! Going forward the merge stands on the entry that is shown. Going backward, versions of a key
+//! come oldest first, so the newest visible one is remembered while the merge walks on to the
+//! entries before that key: the merge then stands *before* the shown key.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::cursor::Cursor;
+use super::merge::MergeCursor;
+use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
+use crate::engine::source::Source;
+use crate::engine::view::View;
+use crate::error::{Error, Result};
+
+/// Bounds and cache behaviour of an iterator.
+#[derive(Clone, Debug, Default)]
+pub struct IterOptions {
+    /// Smallest key shown.
+    pub lower: Option<Bytes>,
+    /// First key no longer shown.
+    pub upper: Option<Bytes>,
+    /// Leave the block cache as it is: for scans that will not come again.
+    pub no_fill: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// Nothing: before a seek, past an end, or failed.
+    Nothing,
+    /// The entry the merge stands on.
+    Forward,
+    /// The remembered entry; the merge stands before it.
+    Backward,
+}
+
+/// An iterator over the live keys of one tree, as of one moment.
+///
+/// Movements return an error when the data cannot be read; the iterator then shows nothing and
+/// keeps failing until the next seek. It is never an early end.
+#[derive(Debug)]
+pub struct Iter {
+    merge: MergeCursor<Source>,
+    sequence: Sequence,
+    options: IterOptions,
+    shown: Shown,
+    /// The key shown going backward, or the key being skipped going forward.
+    key: Vec<u8>,
+    value: Bytes,
+    failed: Option<Error>,
+    /// Keeps files and memtables alive.
+    _view: Arc<View>,
+}
+
+impl Iter {
+    pub(crate) fn new(
+        view: Arc<View>,
+        sources: Vec<Source>,
+        sequence: Sequence,
+        options: IterOptions,
+    ) -> Self {
+        Self {
+            merge: MergeCursor::new(sources),
+            sequence,
+            options,
+            shown: Shown::Nothing,
+            key: Vec::new(),
+            value: Bytes::new(),
+            failed: None,
+            _view: view,
+        }
+    }
+
+    /// Whether the iterator stands on a key.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.shown != Shown::Nothing
+    }
+
+    /// The key; empty when not valid.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        match self.shown {
+            Shown::Nothing => &[],
+            Shown::Forward => self.merge.key(),
+            Shown::Backward => &self.key,
+        }
+    }
+
+    /// The value; empty when not valid.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        match self.shown {
+            Shown::Nothing => &[],
+            Shown::Forward => self.merge.value(),
+            Shown::Backward => &self.value,
+        }
+    }
+
+    /// The value as bytes that outlive the iterator.
+    pub fn value_bytes(&self) -> Bytes {
+        match self.shown {
+            Shown::Nothing => Bytes::new(),
+            Shown::Forward => self.merge.value_bytes(),
+            Shown::Backward => self.value.clone(),
+        }
+    }
+
+    /// Sequence number of the shown entry's commit. Only known going forward; 0 otherwise.
+    pub fn sequence(&self) -> Sequence {
+        if self.shown == Shown::Forward { self.merge.tag().sequence() } else { 0 }
+    }
+
+    /// Moves to the first key.
+    pub fn seek_to_first(&mut self) -> Result<()> {
+        match self.options.lower.clone() {
+            Some(lower) => self.seek(&lower),
+            None => self.movement(|it| {
+                it.merge.seek_to_first()?;
+                it.settle_forward(false)
+            }),
+        }
+    }
+
+    /// Moves to the last key.
+    pub fn seek_to_last(&mut self) -> Result<()> {
+        match self.options.upper.clone() {
+            Some(upper) => self.seek_before(&upper),
+            None => self.movement(|it| {
+                it.merge.seek_to_last()?;
+                it.settle_backward()
+            }),
+        }
+    }
+
+    /// Moves to the first key at or after `key`.
+    pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        let lower = self.options.lower.clone();
+        let from = lower.as_deref().map_or(key, |lower| key.max(lower));
+        self.movement(|it| {
+            it.merge.seek(from, Tag::newest_at(it.sequence))?;
+            it.settle_forward(false)
+        })
+    }
+
+    /// Moves to the last key before `key`.
+    pub fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        let upper = self.options.upper.clone();
+        let to = upper.as_deref().map_or(key, |upper| key.min(upper));
+        self.movement(|it| {
+            it.merge.seek_before(to, Tag::newest_at(MAX_SEQUENCE))?;
+            it.settle_backward()
+        })
+    }
+
+    /// Moves to the next key.
+    #[inline]
+    #[expect(clippy::should_implement_trait, reason = "a cursor moves and may fail: no Iterator")]
+    pub fn next(&mut self) -> Result<()> {
+        match self.shown {
+            Shown::Nothing => self.check(),
+            Shown::Forward => {
+                self.remember_key();
+                self.step(|it| {
+                    it.merge.next()?;
+                    it.settle_forward(true)
+                })
+            }
+            Shown::Backward => {
+                // The merge stands before the shown key, or nowhere if that is the first of all.
+                let key = std::mem::take(&mut self.key);
+
+                self.movement(|it| {
+                    it.merge.seek(&key, Tag::newest_at(MAX_SEQUENCE))?;
+                    it.key = key;
+                    it.settle_forward(true)
+                })
+            }
+        }
+    }
+
+    /// Moves to the previous key.
+    pub fn prev(&mut self) -> Result<()> {
+        match self.shown {
+            Shown::Nothing => self.check(),
+            Shown::Forward => {
+                self.remember_key();
+                self.step(|it| {
+                    // Leave all versions of this key behind; a first key leaves the merge invalid.
+                    while it.merge.valid() && it.merge.key() == it.key {
+                        it.merge.prev()?;
+                    }
+                    it.settle_backward()
+                })
+            }
+            Shown::Backward => self.step(Self::settle_backward),
+        }
+    }
+
+    fn remember_key(&mut self) {
+        self.key.clear();
+        self.key.extend_from_slice(self.merge.key());
+    }
+
+    fn check(&self) -> Result<()> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// A seek: forgets an earlier failure.
+    fn movement(&mut self, run: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.failed = None;
+        self.step(run)
+    }
+
+    #[inline]
+    fn step(&mut self, run: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.shown = Shown::Nothing;
+        let result = run(self);
+        if let Err(error) = &result {
+            self.shown = Shown::Nothing;
+            self.failed = Some(error.clone());
+        }
+        result
+    }
+
+    /// From the merge's place on, finds the first live key; `skipping` passes over `self.key`.
+    #[inline]
+    fn settle_forward(&mut self, mut skipping: bool) -> Result<()> {
+        while self.merge.valid() {
+            let (key, tag) = (self.merge.key(), self.merge.tag());
+            if tag.sequence() <= self.sequence && !(skipping && key == self.key) {
+                if self.options.upper.as_deref().is_some_and(|upper| key >= upper) {
+                    return Ok(());
+                }
+                if !tag.is_delete() {
+                    self.shown = Shown::Forward;
+                    return Ok(());
+                }
+                self.remember_key();
+                skipping = true;
+            }
+            self.merge.next()?;
+        }
+        Ok(())
+    }
+
+    /// From the merge's place backward, finds the last live key and remembers it.
+    fn settle_backward(&mut self) -> Result<()> {
+        while self.merge.valid() {
+            if self.options.lower.as_deref().is_some_and(|lower| self.merge.key() < lower) {
+                return Ok(());
+            }
+            self.remember_key();
+            let mut live = None;
+            while self.merge.valid() && self.merge.key() == self.key {
+                let tag = self.merge.tag();
+                if tag.sequence() <= self.sequence {
+                    live = (!tag.is_delete()).then(|| self.merge.value_bytes());
+                }
+                self.merge.prev()?;
+            }
+            if let Some(value) = live {
+                self.value = value;
+                self.shown = Shown::Backward;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}

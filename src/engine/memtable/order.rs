@@ -1,0 +1,168 @@
+//! The ordered index of a memtable: addresses sorted by (key, newest first), in runs small enough
+//! to insert into by moving memory.
+//!
+//! Beside each address stand the key's first eight bytes, so most comparisons touch no entry.
+
+use std::cmp::Ordering;
+
+use super::arena::Address;
+use super::entries::{Found, Memtable};
+use crate::engine::entry::{Sequence, Tag};
+
+const RUN: usize = 256;
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    prefix: u64,
+    address: Address,
+}
+
+/// A position in the order: run and index within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    run: usize,
+    index: usize,
+}
+
+/// Sorted runs; every run is non-empty, and all of one run sorts before all of the next.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    runs: Vec<Vec<Slot>>,
+    len: usize,
+}
+
+/// What is looked for: entries sort by key, then newest sequence first, then latest written first.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) sequence: Sequence,
+    pub(super) address: Address,
+}
+
+impl<'a> Target<'a> {
+    /// Sorts before every entry of `key` with a tag of at most `tag`.
+    pub(super) fn before(key: &'a [u8], tag: Tag) -> Self {
+        Self { key, sequence: tag.sequence(), address: Address::MAX }
+    }
+
+    /// The entry itself.
+    pub(super) fn entry(found: Found<'a>, address: Address) -> Self {
+        Self { key: found.key(), sequence: found.tag().sequence(), address }
+    }
+}
+
+fn prefix_of(key: &[u8]) -> u64 {
+    let mut first = [0u8; 8];
+    for (to, from) in first.iter_mut().zip(key) {
+        *to = *from;
+    }
+    u64::from_be_bytes(first)
+}
+
+fn compare(slot: Slot, target_prefix: u64, target: &Target<'_>, entries: &Memtable) -> Ordering {
+    slot.prefix.cmp(&target_prefix).then_with(|| {
+        let found = entries.entry(slot.address);
+        found
+            .key()
+            .cmp(target.key)
+            .then_with(|| target.sequence.cmp(&found.tag().sequence()))
+            .then_with(|| target.address.cmp(&slot.address))
+    })
+}
+
+impl Order {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Adds entries in any order.
+    pub(super) fn extend(&mut self, fresh: Vec<Address>, entries: &Memtable) {
+        self.len += fresh.len();
+        // Rebuilding costs a pass over everything, inserting a search an entry.
+        if fresh.len() * 16 > self.len {
+            self.rebuild(fresh, entries);
+        } else {
+            fresh.into_iter().for_each(|address| self.insert(address, entries));
+        }
+    }
+
+    fn rebuild(&mut self, fresh: Vec<Address>, entries: &Memtable) {
+        let slot = |address| Slot { prefix: prefix_of(entries.entry(address).key()), address };
+        let mut all: Vec<Slot> = std::mem::take(&mut self.runs).into_iter().flatten().collect();
+        all.extend(fresh.into_iter().map(slot));
+        all.sort_unstable_by(|a, b| {
+            compare(*a, b.prefix, &Target::entry(entries.entry(b.address), b.address), entries)
+        });
+        // Half-full runs leave room for what is inserted later.
+        self.runs = all.chunks(RUN / 2).map(<[Slot]>::to_vec).collect();
+    }
+
+    fn insert(&mut self, address: Address, entries: &Memtable) {
+        let found = entries.entry(address);
+        let place = self.first_from(&Target::entry(found, address), entries);
+        let slot = Slot { prefix: prefix_of(found.key()), address };
+        let at_end = place.run == self.runs.len();
+        let run_index = if at_end { place.run.saturating_sub(1) } else { place.run };
+        let Some(run) = self.runs.get_mut(run_index) else {
+            self.runs.push(vec![slot]);
+            return;
+        };
+        let index = if at_end { run.len() } else { place.index };
+        run.insert(index, slot);
+        if run.len() > RUN {
+            let upper = run.split_off(run.len() / 2);
+            self.runs.insert(run_index + 1, upper);
+        }
+    }
+
+    /// The first place that does not sort before `target`; one past the end if there is none.
+    pub(super) fn first_from(&self, target: &Target<'_>, entries: &Memtable) -> Place {
+        let prefix = prefix_of(target.key);
+        let before = |slot: &Slot| compare(*slot, prefix, target, entries).is_lt();
+        // Runs whose last entry sorts before the target are out.
+        let run = self.runs.partition_point(|run| run.last().is_some_and(before));
+        let index = self.runs.get(run).map_or(0, |run| run.partition_point(before));
+        Place { run, index }
+    }
+
+    /// The place after the last entry.
+    pub(super) fn end(&self) -> Place {
+        Place { run: self.runs.len(), index: 0 }
+    }
+
+    /// The place of the first entry.
+    pub(super) fn start(&self) -> Place {
+        Place { run: 0, index: 0 }
+    }
+
+    /// Up to `limit` addresses from `place` on, ascending.
+    pub(super) fn take_from(&self, place: Place, limit: usize, out: &mut Vec<Address>) {
+        let mut skip = place.index;
+        for run in self.runs.get(place.run..).unwrap_or_default() {
+            let room = limit.saturating_sub(out.len());
+            out.extend(run.iter().skip(skip).take(room).map(|slot| slot.address));
+            skip = 0;
+            if out.len() >= limit {
+                return;
+            }
+        }
+    }
+
+    /// Up to `limit` addresses before `place`, ascending.
+    pub(super) fn take_before(&self, place: Place, limit: usize, out: &mut Vec<Address>) {
+        let head = self.runs.get(place.run).and_then(|run| run.get(..place.index));
+        let mut push = |run: &[Slot]| {
+            let room = limit.saturating_sub(out.len());
+            out.extend(run.iter().rev().take(room).map(|slot| slot.address));
+            out.len() >= limit
+        };
+        if !push(head.unwrap_or_default()) {
+            for run in self.runs.get(..place.run).unwrap_or_default().iter().rev() {
+                if push(run) {
+                    break;
+                }
+            }
+        }
+        out.reverse();
+    }
+}

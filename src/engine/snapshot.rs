@@ -1,0 +1,189 @@
+//! Which moments of the past must stay readable.
+//!
+//! One lock guards three things that a compaction has to see together: the live snapshots, the
+//! newest visible sequence, and the numbers that are reserved (drawn from the sequence allocator
+//! for something that is not visible yet).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::engine::entry::Sequence;
+
+/// Sequence numbers: the next to hand out, the newest visible, and those that must be kept.
+#[derive(Debug)]
+pub(crate) struct Sequences {
+    next: AtomicU64,
+    visible: AtomicU64,
+    registry: Mutex<Registry>,
+}
+
+#[derive(Debug, Default)]
+struct Registry {
+    /// How many snapshots live at each sequence.
+    snapshots: BTreeMap<Sequence, usize>,
+    /// How many holders each reserved number has.
+    reserved: BTreeMap<u64, usize>,
+}
+
+/// What a compaction may rely on, captured at one moment.
+#[derive(Debug)]
+pub struct Pinned {
+    /// The newest visible sequence then; kept readable as long as this lives.
+    pub current: SnapshotPin,
+    /// Every live snapshot then, ascending, kept readable as long as this lives.
+    pub snapshots: Vec<SnapshotPin>,
+    /// Numbers reserved then, ascending.
+    pub reserved: Vec<u64>,
+}
+
+impl Sequences {
+    /// Everything up to `last` has been handed out and is visible.
+    pub(crate) fn starting_after(last: Sequence) -> Self {
+        Self {
+            next: AtomicU64::new(last + 1),
+            visible: AtomicU64::new(last),
+            registry: Mutex::default(),
+        }
+    }
+
+    /// A number no one has had. Commits and reserved numbers share one order.
+    pub(crate) fn allocate(&self) -> Sequence {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The newest sequence a reader may look at.
+    #[inline]
+    pub(crate) fn visible(&self) -> Sequence {
+        self.visible.load(Ordering::Acquire)
+    }
+
+    /// Makes everything up to `sequence` visible; its entries must be in the memtables.
+    pub(crate) fn publish(&self, sequence: Sequence) {
+        self.visible.store(sequence, Ordering::Release);
+    }
+
+    /// Keeps the newest visible sequence readable.
+    pub(crate) fn pin(self: &Arc<Self>) -> SnapshotPin {
+        let mut registry = self.registry.lock();
+        // Read under the lock: a compaction that captures later will see this pin, and one that
+        // captured earlier has only dropped what is invisible at or after its own capture.
+        self.pin_locked(&mut registry, self.visible())
+    }
+
+    fn pin_locked(self: &Arc<Self>, registry: &mut Registry, sequence: Sequence) -> SnapshotPin {
+        *registry.snapshots.entry(sequence).or_insert(0) += 1;
+        SnapshotPin { sequences: Arc::clone(self), sequence }
+    }
+
+    /// Captures all that a compaction must respect, and keeps it so.
+    pub(crate) fn capture(self: &Arc<Self>) -> Pinned {
+        let mut registry = self.registry.lock();
+        let live: Vec<Sequence> = registry.snapshots.keys().copied().collect();
+        let snapshots = live.iter().map(|s| self.pin_locked(&mut registry, *s)).collect();
+        let current = self.pin_locked(&mut registry, self.visible());
+        let reserved = registry.reserved.keys().copied().collect();
+        Pinned { current, snapshots, reserved }
+    }
+
+    /// Draws a number that compactions are told of until the guard is dropped.
+    pub(crate) fn reserve(self: &Arc<Self>) -> ReservedNumber {
+        let mut registry = self.registry.lock();
+        let number = self.allocate();
+        *registry.reserved.entry(number).or_insert(0) += 1;
+        ReservedNumber { sequences: Arc::clone(self), number }
+    }
+
+    /// Live snapshots, ascending.
+    pub(crate) fn live(&self) -> Vec<Sequence> {
+        self.registry.lock().snapshots.keys().copied().collect()
+    }
+
+    /// Number of live snapshots, and of reserved numbers.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let registry = self.registry.lock();
+        (registry.snapshots.values().sum(), registry.reserved.len())
+    }
+}
+
+fn release(counts: &mut BTreeMap<u64, usize>, key: u64) {
+    if let Some(count) = counts.get_mut(&key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&key);
+        }
+    }
+}
+
+/// Keeps one sequence readable until it is dropped.
+#[derive(Debug)]
+pub struct SnapshotPin {
+    sequences: Arc<Sequences>,
+    sequence: Sequence,
+}
+
+impl SnapshotPin {
+    /// The sequence kept.
+    #[inline]
+    pub fn sequence(&self) -> Sequence {
+        self.sequence
+    }
+}
+
+impl Drop for SnapshotPin {
+    fn drop(&mut self) {
+        release(&mut self.sequences.registry.lock().snapshots, self.sequence);
+    }
+}
+
+/// A number from the sequence allocator that stands for something not visible yet.
+#[derive(Debug)]
+pub struct ReservedNumber {
+    sequences: Arc<Sequences>,
+    number: u64,
+}
+
+impl ReservedNumber {
+    /// The number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for ReservedNumber {
+    fn drop(&mut self) {
+        release(&mut self.sequences.registry.lock().reserved, self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pins_count_and_go_away() {
+        let sequences = Arc::new(Sequences::starting_after(5));
+        let (a, b) = (sequences.pin(), sequences.pin());
+        sequences.publish(sequences.allocate());
+        let c = sequences.pin();
+        assert_eq!((a.sequence(), c.sequence()), (5, 6));
+        assert_eq!(sequences.live(), [5, 6]);
+        let captured = sequences.capture();
+        drop((a, b, c));
+        assert_eq!(sequences.live(), [5, 6], "a capture keeps what it saw");
+        drop(captured);
+        assert_eq!(sequences.counts(), (0, 0));
+    }
+
+    #[test]
+    fn a_reserved_number_is_never_a_commit_and_is_seen_by_captures() {
+        let sequences = Arc::new(Sequences::starting_after(0));
+        let reserved = sequences.reserve();
+        assert!(sequences.allocate() > reserved.number());
+        assert_eq!(sequences.capture().reserved, [reserved.number()]);
+        drop(reserved);
+        assert!(sequences.capture().reserved.is_empty());
+    }
+}

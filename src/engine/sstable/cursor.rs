@@ -1,0 +1,291 @@
+//! A cursor over a table. Owned by one thread; no allocation for an entry, values are slices of
+//! the block it stands in.
+//!
+//! A cursor that does not fill the cache reads ahead: once it moves from a block into the next,
+//! it fetches several blocks with one read, twice as much each time up to a limit.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::block::Block;
+use super::block_cursor::BlockCursor;
+use super::format::{Malformed, TRAILER_BYTES};
+use super::table::{Resident, Table};
+use crate::engine::entry::Tag;
+use crate::engine::iter::cursor::Cursor;
+use crate::error::{Error, Result};
+
+const FIRST_SPAN: u64 = 16 << 10;
+const LAST_SPAN: u64 = 256 << 10;
+
+/// Walks a table in both directions.
+#[derive(Debug)]
+pub struct TableCursor {
+    table: Arc<Table>,
+    fill_cache: bool,
+    /// Kept from the first movement on, also if the table evicts its own.
+    resident: Option<Arc<Resident>>,
+    /// The data block `at` stands in.
+    number: usize,
+    at: Option<BlockCursor>,
+    failure: Option<Error>,
+    /// The key buffer while `at` is empty.
+    spare: Vec<u8>,
+    ahead: Ahead,
+}
+
+/// Bytes of the file read in advance.
+#[derive(Debug)]
+struct Ahead {
+    offset: u64,
+    bytes: Vec<u8>,
+    span: u64,
+}
+
+impl Ahead {
+    fn reset(&mut self) {
+        self.bytes.clear();
+        self.span = FIRST_SPAN;
+    }
+
+    fn slice(&self, start: u64, end: u64) -> Option<&[u8]> {
+        let start = usize::try_from(start.checked_sub(self.offset)?).ok()?;
+        let end = usize::try_from(end.checked_sub(self.offset)?).ok()?;
+        self.bytes.get(start..end)
+    }
+}
+
+impl TableCursor {
+    pub(super) fn new(table: Arc<Table>, fill_cache: bool) -> Self {
+        Self {
+            table,
+            fill_cache,
+            resident: None,
+            number: 0,
+            at: None,
+            failure: None,
+            spare: Vec::new(),
+            ahead: Ahead { offset: 0, bytes: Vec::new(), span: FIRST_SPAN },
+        }
+    }
+
+    /// Forgets position, failure and what was read ahead: the start of every seek.
+    fn start_over(&mut self) -> Result<Arc<Resident>> {
+        self.leave();
+        self.failure = None;
+        self.ahead.reset();
+        if let Some(resident) = &self.resident {
+            return Ok(Arc::clone(resident));
+        }
+        let resident = self.table.resident()?;
+        self.resident = Some(Arc::clone(&resident));
+        Ok(resident)
+    }
+
+    fn leave(&mut self) {
+        if let Some(at) = self.at.take() {
+            self.spare = at.into_buffer();
+        }
+    }
+
+    /// Stands on entry `entry` of `block`, which is data block `number`.
+    fn stand(
+        &mut self,
+        resident: &Resident,
+        number: usize,
+        block: Block,
+        entry: u32,
+    ) -> Result<()> {
+        let at = BlockCursor::at(block, entry, std::mem::take(&mut self.spare));
+        self.at = Some(at.map_err(|why| self.table.malformed(&resident.index, number, why))?);
+        self.number = number;
+        Ok(())
+    }
+
+    fn enter_first(&mut self, resident: &Resident, number: usize) -> Result<()> {
+        if number >= resident.index.count() {
+            return Ok(());
+        }
+        let block = self.table.block(&resident.index, number, self.fill_cache)?;
+        self.stand(resident, number, block, 0)
+    }
+
+    fn enter_last(&mut self, resident: &Resident, number: Option<usize>) -> Result<()> {
+        let Some(number) = number else { return Ok(()) };
+        let block = self.table.block(&resident.index, number, self.fill_cache)?;
+        let last = block.count() - 1;
+        self.stand(resident, number, block, last)
+    }
+
+    fn try_seek(&mut self, key: &[u8], tag: Tag) -> Result<()> {
+        let resident = self.start_over()?;
+        let number = resident.index.search(key, tag);
+        if number == resident.index.count() {
+            return Ok(());
+        }
+        let block = self.table.block(&resident.index, number, self.fill_cache)?;
+        let entry = block.lower_bound(key, tag);
+        let entry = entry.map_err(|why| self.table.malformed(&resident.index, number, why))?;
+        if entry == block.count() {
+            return self.enter_first(&resident, number + 1);
+        }
+        self.stand(&resident, number, block, entry)
+    }
+
+    fn try_seek_before(&mut self, key: &[u8], tag: Tag) -> Result<()> {
+        let resident = self.start_over()?;
+        let number = resident.index.search(key, tag);
+        if number == resident.index.count() {
+            return self.enter_last(&resident, number.checked_sub(1));
+        }
+        let block = self.table.block(&resident.index, number, self.fill_cache)?;
+        let entry = block.lower_bound(key, tag);
+        let entry = entry.map_err(|why| self.table.malformed(&resident.index, number, why))?;
+        match entry.checked_sub(1) {
+            Some(entry) => self.stand(&resident, number, block, entry),
+            None => self.enter_last(&resident, number.checked_sub(1)),
+        }
+    }
+
+    /// After the last entry of a block.
+    #[cold]
+    fn next_block(&mut self) -> Result<()> {
+        self.leave();
+        let Some(resident) = self.resident.clone() else { return Ok(()) };
+        let number = self.number + 1;
+        if self.fill_cache || number >= resident.index.count() {
+            return self.enter_first(&resident, number);
+        }
+        let block = self.block_ahead(&resident, number)?;
+        self.stand(&resident, number, block, 0)
+    }
+
+    /// Before the first entry of a block.
+    #[cold]
+    fn previous_block(&mut self) -> Result<()> {
+        self.leave();
+        let Some(resident) = self.resident.clone() else { return Ok(()) };
+        self.enter_last(&resident, self.number.checked_sub(1))
+    }
+
+    /// Data block `number` out of the bytes read ahead, which are refilled if need be.
+    fn block_ahead(&mut self, resident: &Resident, number: usize) -> Result<Block> {
+        let (start, end) = (resident.index.offset(number), resident.index.offset(number + 1));
+        if self.ahead.slice(start, end).is_none() {
+            self.read_ahead(resident, start, end)?;
+        }
+        let framed = self.ahead.slice(start, end).unwrap_or_default();
+        let block = self.table.loader.block_from(framed, start)?;
+        self.table.counters.block_reads.add(1);
+        self.table.counters.block_read_bytes.add(end - start - u64::from(TRAILER_BYTES));
+        Ok(block)
+    }
+
+    fn read_ahead(&mut self, resident: &Resident, start: u64, block_end: u64) -> Result<()> {
+        let data_end = resident.index.offset(resident.index.count());
+        let end = start.saturating_add(self.ahead.span).min(data_end).max(block_end);
+        self.ahead.span = (self.ahead.span * 2).min(LAST_SPAN);
+        self.ahead.offset = start;
+        self.ahead.bytes.resize(usize::try_from(end - start).unwrap_or(usize::MAX), 0);
+        let read = self.table.loader.read(&mut self.ahead.bytes, start);
+        if read.is_err() {
+            self.ahead.bytes.clear();
+        }
+        read
+    }
+
+    /// Keeps a failure until the next seek.
+    fn settle(&mut self, result: Result<()>) -> Result<()> {
+        if let Err(error) = &result {
+            self.leave();
+            self.failure = Some(error.clone());
+        }
+        result
+    }
+
+    #[cold]
+    fn fail_in_block(&mut self, why: Malformed) -> Result<()> {
+        let offset = self.resident.as_ref().map_or(0, |r| r.index.offset(self.number));
+        let error = self.table.loader.malformed(offset, why);
+        self.settle(Err(error))
+    }
+
+    fn standing_failure(&self) -> Result<()> {
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+}
+
+impl Cursor for TableCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.at.is_some()
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.at.as_ref().map_or(&[], BlockCursor::key)
+    }
+
+    #[inline]
+    fn tag(&self) -> Tag {
+        self.at.as_ref().map_or(Tag::from_raw(0).unwrap_or(Tag::newest_at(0)), BlockCursor::tag)
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.at.as_ref().map_or(&[], BlockCursor::value)
+    }
+
+    fn value_bytes(&self) -> Bytes {
+        self.at.as_ref().map_or_else(Bytes::new, BlockCursor::value_bytes)
+    }
+
+    fn seek_to_first(&mut self) -> Result<()> {
+        let moved = self.start_over().and_then(|resident| self.enter_first(&resident, 0));
+        self.settle(moved)
+    }
+
+    fn seek_to_last(&mut self) -> Result<()> {
+        let moved = self
+            .start_over()
+            .and_then(|resident| self.enter_last(&resident, resident.index.count().checked_sub(1)));
+        self.settle(moved)
+    }
+
+    fn seek(&mut self, key: &[u8], tag: Tag) -> Result<()> {
+        let moved = self.try_seek(key, tag);
+        self.settle(moved)
+    }
+
+    fn seek_before(&mut self, key: &[u8], tag: Tag) -> Result<()> {
+        let moved = self.try_seek_before(key, tag);
+        self.settle(moved)
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        let Some(at) = &mut self.at else { return self.standing_failure() };
+        match at.next() {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let moved = self.next_block();
+                self.settle(moved)
+            }
+            Err(why) => self.fail_in_block(why),
+        }
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        let Some(at) = &mut self.at else { return self.standing_failure() };
+        match at.prev() {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let moved = self.previous_block();
+                self.settle(moved)
+            }
+            Err(why) => self.fail_in_block(why),
+        }
+    }
+}

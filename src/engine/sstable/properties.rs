@@ -1,0 +1,182 @@
+//! What a table says about itself, readable without its data blocks.
+//!
+//! ```text
+//! properties = entries | tombstones | key bytes | value bytes | smallest sequence
+//!              | largest sequence | data blocks            (varints)
+//!              | smallest key | largest key                (length varint, bytes)
+//!              | count varint | (name, value) * count      (length varint, bytes, each)
+//! ```
+
+use super::format::Malformed;
+use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
+use crate::io::codec::{Reader, put_bytes, put_varint};
+
+/// Sees every entry of a table while it is written, and adds properties at the end.
+pub trait Collector: Send {
+    /// Called for each entry, in order.
+    fn add(&mut self, key: &[u8], tag: Tag, value: &[u8]);
+    /// Called once: names and values to store in the table.
+    fn finish(&mut self) -> Vec<(Vec<u8>, Vec<u8>)>;
+}
+
+/// The properties of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Properties {
+    /// Entries, all versions and tombstones counted.
+    pub entries: u64,
+    /// Entries that delete their key.
+    pub tombstones: u64,
+    /// Bytes of all user keys, before prefix compression.
+    pub key_bytes: u64,
+    /// Bytes of all values, before compression.
+    pub value_bytes: u64,
+    /// Smallest sequence number.
+    pub min_sequence: Sequence,
+    /// Largest sequence number.
+    pub max_sequence: Sequence,
+    /// Number of data blocks.
+    pub blocks: u64,
+    /// Smallest user key.
+    pub smallest: Vec<u8>,
+    /// Largest user key.
+    pub largest: Vec<u8>,
+    /// What the collectors left, in the order they gave it.
+    pub collected: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Properties {
+    /// Those of a table without entries.
+    pub(super) fn empty() -> Self {
+        Self {
+            entries: 0,
+            tombstones: 0,
+            key_bytes: 0,
+            value_bytes: 0,
+            min_sequence: MAX_SEQUENCE,
+            max_sequence: 0,
+            blocks: 0,
+            smallest: Vec::new(),
+            largest: Vec::new(),
+            collected: Vec::new(),
+        }
+    }
+
+    /// Counts an entry; the smallest and largest keys are the caller's.
+    pub(super) fn count(&mut self, key: &[u8], tag: Tag, value: &[u8]) {
+        self.entries += 1;
+        self.tombstones += u64::from(tag.is_delete());
+        self.key_bytes += key.len() as u64;
+        self.value_bytes += value.len() as u64;
+        self.min_sequence = self.min_sequence.min(tag.sequence());
+        self.max_sequence = self.max_sequence.max(tag.sequence());
+    }
+
+    /// What a collector stored under `name`.
+    pub fn collected(&self, name: &[u8]) -> Option<&[u8]> {
+        self.collected.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_slice())
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for number in self.numbers() {
+            put_varint(&mut out, number);
+        }
+        put_bytes(&mut out, &self.smallest);
+        put_bytes(&mut out, &self.largest);
+        put_varint(&mut out, self.collected.len() as u64);
+        for (name, value) in &self.collected {
+            put_bytes(&mut out, name);
+            put_bytes(&mut out, value);
+        }
+        out
+    }
+
+    pub(super) fn decode(payload: &[u8]) -> Result<Self, Malformed> {
+        let properties =
+            Self::take(&mut Reader::new(payload)).ok_or(Malformed("properties are not valid"))?;
+        let sound = properties.entries > 0
+            && properties.tombstones <= properties.entries
+            && properties.blocks <= properties.entries
+            && properties.min_sequence <= properties.max_sequence
+            && properties.max_sequence <= MAX_SEQUENCE
+            && properties.smallest <= properties.largest;
+        if sound { Ok(properties) } else { Err(Malformed("properties contradict each other")) }
+    }
+
+    fn numbers(&self) -> [u64; 7] {
+        [
+            self.entries,
+            self.tombstones,
+            self.key_bytes,
+            self.value_bytes,
+            self.min_sequence,
+            self.max_sequence,
+            self.blocks,
+        ]
+    }
+
+    fn take(reader: &mut Reader<'_>) -> Option<Self> {
+        let mut properties = Self {
+            entries: reader.varint()?,
+            tombstones: reader.varint()?,
+            key_bytes: reader.varint()?,
+            value_bytes: reader.varint()?,
+            min_sequence: reader.varint()?,
+            max_sequence: reader.varint()?,
+            blocks: reader.varint()?,
+            smallest: reader.bytes()?.to_vec(),
+            largest: reader.bytes()?.to_vec(),
+            collected: Vec::new(),
+        };
+        for _ in 0..reader.varint()? {
+            let (name, value) = (reader.bytes()?.to_vec(), reader.bytes()?.to_vec());
+            properties.collected.push((name, value));
+        }
+        reader.is_empty().then_some(properties)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn properties() -> Properties {
+        Properties {
+            entries: 300,
+            tombstones: 7,
+            key_bytes: 1 << 40,
+            value_bytes: 5,
+            min_sequence: 1,
+            max_sequence: MAX_SEQUENCE,
+            blocks: 3,
+            smallest: b"".to_vec(),
+            largest: b"zz".to_vec(),
+            collected: vec![(b"expiry".to_vec(), vec![0, 1]), (b"empty".to_vec(), vec![])],
+        }
+    }
+
+    #[test]
+    fn properties_read_back() {
+        let read = Properties::decode(&properties().encode()).unwrap();
+        assert_eq!(read, properties());
+        assert_eq!(read.collected(b"expiry"), Some(&[0, 1][..]));
+        assert_eq!(read.collected(b"other"), None);
+    }
+
+    #[test]
+    fn every_cut_and_every_addition_is_refused() {
+        let bytes = properties().encode();
+        for length in 0..bytes.len() {
+            assert!(Properties::decode(&bytes[..length]).is_err(), "{length}");
+        }
+        assert!(Properties::decode(&[&bytes[..], &[0]].concat()).is_err());
+    }
+
+    #[test]
+    fn a_huge_claim_allocates_nothing() {
+        let mut bytes = properties().encode();
+        bytes.truncate(bytes.len() - 16);
+        put_varint(&mut bytes, u64::MAX);
+        assert!(Properties::decode(&bytes).is_err());
+    }
+}

@@ -1,0 +1,338 @@
+//! An open table: point reads, and the parts kept in memory for them.
+//!
+//! Threads: everything takes `&self` and may be called by all threads at once. Index and filter
+//! are *resident*: read on first use, then found by one pointer load without a reference count
+//! or a lock. A memory manager may drop them at any time with [`Table::evict_resident`]; readers
+//! that are using them keep them until they are done, later ones read them again.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwapOption;
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use super::block::Block;
+use super::cursor::TableCursor;
+use super::filter::Filter;
+use super::format::{BadFooter, FOOTER_BYTES, Footer, Malformed};
+use super::index::Index;
+use super::load::Loader;
+use super::properties::Properties;
+use crate::engine::cache::BlockCache;
+use crate::engine::counter::Counter;
+use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
+use crate::engine::files::FileNumber;
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::fs::File;
+
+/// What reads of tables did; shared by the tables of a tree or a store.
+#[derive(Debug, Default)]
+pub struct TableCounters {
+    /// Data blocks read from files.
+    pub block_reads: Counter,
+    /// Bytes of them, as stored.
+    pub block_read_bytes: Counter,
+    /// Point reads that asked a filter.
+    pub filter_checks: Counter,
+    /// Those the filter answered: the key is not in the table.
+    pub filter_negatives: Counter,
+    /// Those the filter let pass although the table had nothing to show.
+    pub filter_false_positives: Counter,
+    /// Data blocks found in the cache.
+    pub cache_hits: Counter,
+    /// Data blocks looked for in the cache in vain.
+    pub cache_misses: Counter,
+}
+
+/// What a point read found: a value or a tombstone.
+#[derive(Clone, Debug)]
+pub struct Hit {
+    /// Sequence and kind; a deleted key is a hit with a deleting tag.
+    pub tag: Tag,
+    block: Block,
+    range: Range<u32>,
+}
+
+impl Hit {
+    /// The value, in place.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.block.slice(self.range.clone())
+    }
+
+    /// The value as bytes of its own: copied below 1 KiB, so that ten bytes do not keep a block
+    /// in memory; from there on a reference to the block.
+    pub fn to_bytes(&self) -> Bytes {
+        self.block.pinned(self.range.clone())
+    }
+}
+
+/// What a table keeps in memory while it is used.
+#[derive(Debug)]
+pub(super) struct Resident {
+    pub(super) index: Index,
+    pub(super) filter: Option<Filter>,
+}
+
+impl Resident {
+    fn memory(&self) -> usize {
+        self.index.memory() + self.filter.as_ref().map_or(0, Filter::memory)
+    }
+}
+
+/// An immutable sorted file.
+pub struct Table {
+    pub(super) loader: Loader,
+    pub(super) footer: Footer,
+    file_size: u64,
+    properties: Properties,
+    cache: Arc<BlockCache>,
+    pub(super) counters: Arc<TableCounters>,
+    resident: ArcSwapOption<Resident>,
+    /// Held while the resident parts are read, so that they are read once.
+    loading: Mutex<()>,
+    used: AtomicBool,
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("path", &self.loader.path).finish_non_exhaustive()
+    }
+}
+
+impl Table {
+    /// Opens table `number`, which the manifest says has `expected_size` bytes. Reads footer and
+    /// properties only.
+    pub fn open(
+        file: Arc<dyn File>,
+        path: PathBuf,
+        number: FileNumber,
+        expected_size: u64,
+        cache: Arc<BlockCache>,
+        counters: Arc<TableCounters>,
+    ) -> Result<Self> {
+        let loader = Loader { file, path, number };
+        let footer = read_footer(&loader, expected_size)?;
+        let payload = loader.payload(footer.properties)?;
+        let properties = Properties::decode(&payload)
+            .map_err(|why| loader.malformed(footer.properties.offset, why))?;
+        Ok(Self {
+            loader,
+            footer,
+            file_size: expected_size,
+            properties,
+            cache,
+            counters,
+            resident: ArcSwapOption::empty(),
+            loading: Mutex::new(()),
+            used: AtomicBool::new(false),
+        })
+    }
+
+    /// The file's number.
+    pub fn number(&self) -> FileNumber {
+        self.loader.number
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.loader.path
+    }
+
+    /// The file's size.
+    pub fn file_size(&self) -> u64 {
+        self.file_size
+    }
+
+    /// What the table says about itself.
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// The newest version of `key` at `sequence` or before, if the table has one. `hash` is
+    /// `hash_key(key)`. `fill_cache` tells whether a block that had to be read is kept.
+    pub fn get(
+        &self,
+        key: &[u8],
+        hash: u64,
+        sequence: Sequence,
+        fill_cache: bool,
+    ) -> Result<Option<Hit>> {
+        let guard = self.resident.load();
+        match &*guard {
+            Some(resident) => self.get_with(resident, key, hash, sequence, fill_cache),
+            None => self.get_with(&*self.load_resident()?, key, hash, sequence, fill_cache),
+        }
+    }
+
+    /// A cursor over the table; stands nowhere until it is moved. Without `fill_cache` it also
+    /// reads ahead: that suits long scans, e.g. a compaction.
+    pub fn cursor(self: &Arc<Self>, fill_cache: bool) -> TableCursor {
+        TableCursor::new(Arc::clone(self), fill_cache)
+    }
+
+    /// Where in the file the entries of `key` would begin, roughly: differences of these tell
+    /// how many bytes lie between two keys.
+    pub fn approximate_offset(&self, key: &[u8]) -> Result<u64> {
+        let index = &self.resident()?.index;
+        Ok(index.offset(index.search(key, Tag::newest_at(MAX_SEQUENCE))))
+    }
+
+    /// Memory of the resident parts, 0 when they are not loaded.
+    pub fn resident_bytes(&self) -> usize {
+        self.resident.load().as_ref().map_or(0, |resident| resident.memory())
+    }
+
+    /// Drops the resident parts; the next use reads them again. Returns the bytes given up.
+    pub fn evict_resident(&self) -> usize {
+        self.resident.swap(None).map_or(0, |resident| resident.memory())
+    }
+
+    /// Whether the table was used since the last call: the mark of a clock that picks whose
+    /// resident parts to evict.
+    pub fn take_used(&self) -> bool {
+        self.used.swap(false, Ordering::Relaxed)
+    }
+
+    /// The resident parts, read if need be.
+    pub(super) fn resident(&self) -> Result<Arc<Resident>> {
+        self.mark_used();
+        match self.resident.load_full() {
+            Some(resident) => Ok(resident),
+            None => self.load_resident(),
+        }
+    }
+
+    /// Data block `number`, from the cache or the file.
+    #[inline]
+    pub(super) fn block(&self, index: &Index, number: usize, fill_cache: bool) -> Result<Block> {
+        let handle = index.handle(number).ok_or_else(|| {
+            self.loader.malformed(self.footer.index.offset, Malformed("no such block"))
+        })?;
+        if let Some(block) = self.cache.get(self.loader.number, handle.offset) {
+            self.counters.cache_hits.add(1);
+            return Ok(block);
+        }
+        self.counters.cache_misses.add(1);
+        let block = self.loader.block(handle)?;
+        self.counters.block_reads.add(1);
+        self.counters.block_read_bytes.add(u64::from(handle.length));
+        if fill_cache {
+            self.cache.insert(self.loader.number, handle.offset, block.clone());
+        }
+        Ok(block)
+    }
+
+    /// Damage found inside data block `number`.
+    pub(super) fn malformed(&self, index: &Index, number: usize, why: Malformed) -> Error {
+        self.loader.malformed(index.offset(number), why)
+    }
+
+    #[inline]
+    fn get_with(
+        &self,
+        resident: &Resident,
+        key: &[u8],
+        hash: u64,
+        sequence: Sequence,
+        fill_cache: bool,
+    ) -> Result<Option<Hit>> {
+        self.mark_used();
+        if let Some(filter) = &resident.filter {
+            self.counters.filter_checks.add(1);
+            if !filter.may_contain(hash) {
+                self.counters.filter_negatives.add(1);
+                return Ok(None);
+            }
+        }
+        let hit = self.find(&resident.index, key, hash, sequence, fill_cache)?;
+        if hit.is_none() && resident.filter.is_some() {
+            self.counters.filter_false_positives.add(1);
+        }
+        Ok(hit)
+    }
+
+    /// One block is enough: see `Index::search`.
+    #[inline]
+    fn find(
+        &self,
+        index: &Index,
+        key: &[u8],
+        hash: u64,
+        sequence: Sequence,
+        fill_cache: bool,
+    ) -> Result<Option<Hit>> {
+        let target = Tag::newest_at(sequence);
+        let number = index.search(key, target);
+        if number == index.count() {
+            return Ok(None);
+        }
+        let block = self.block(index, number, fill_cache)?;
+        let found =
+            block.get(key, hash, target).map_err(|why| self.malformed(index, number, why))?;
+        Ok(found.map(|(tag, range)| Hit { tag, block, range }))
+    }
+
+    /// Writes only when the mark is not set yet, to leave the cache line shared.
+    #[inline]
+    fn mark_used(&self) {
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    fn load_resident(&self) -> Result<Arc<Resident>> {
+        let _once = self.loading.lock();
+        if let Some(resident) = self.resident.load_full() {
+            return Ok(resident);
+        }
+        let resident = Arc::new(self.read_resident()?);
+        self.resident.store(Some(Arc::clone(&resident)));
+        Ok(resident)
+    }
+
+    pub(super) fn read_resident(&self) -> Result<Resident> {
+        let Footer { index: index_at, filter: filter_at, .. } = self.footer;
+        let payload = self.loader.payload(index_at)?;
+        let index = Index::decode(&payload, self.footer.data_end())
+            .map_err(|why| self.loader.malformed(index_at.offset, why))?;
+        if index.count() as u64 != self.properties.blocks {
+            let why = Malformed("index and properties disagree on the number of blocks");
+            return Err(self.loader.malformed(index_at.offset, why));
+        }
+        if filter_at.length == 0 {
+            return Ok(Resident { index, filter: None });
+        }
+        let payload = self.loader.payload(filter_at)?;
+        let filter =
+            Filter::decode(&payload).map_err(|why| self.loader.malformed(filter_at.offset, why))?;
+        Ok(Resident { index, filter: Some(filter) })
+    }
+}
+
+/// Reads the footer of a file that should have `expected_size` bytes.
+fn read_footer(loader: &Loader, expected_size: u64) -> Result<Footer> {
+    let path = &loader.path;
+    let size = loader.file.len().map_err(|cause| Error::io("stat", path, &cause))?;
+    if size != expected_size {
+        let detail = format!("the file has {size} bytes, the manifest says {expected_size}");
+        return Err(Error::corrupt(path, size.min(expected_size), detail));
+    }
+    let Some(offset) = size.checked_sub(FOOTER_BYTES as u64) else {
+        return Err(Error::corrupt(path, 0, format!("{size} bytes are too few for a table")));
+    };
+    let mut bytes = [0; FOOTER_BYTES];
+    loader.read(&mut bytes, offset)?;
+    Footer::decode(&bytes, loader.number, offset).map_err(|bad| match bad {
+        BadFooter::Damaged(detail) => Error::corrupt(path, offset, detail),
+        BadFooter::Version(version) => {
+            let message = format!("{} has table format {version}", path.display());
+            Error::new(ErrorKind::Incompatible, message + "; this library reads format 1")
+        }
+    })
+}

@@ -1,0 +1,7 @@
+//! Tests of whole tables. `support` makes them, the others read them.
+
+mod behaviour;
+mod damage;
+mod golden;
+mod model;
+mod support;

@@ -1,0 +1,80 @@
+//! Reads a whole table and checks every checksum, the order of all entries, and that index,
+//! filter and properties say of them what is true.
+
+use std::cmp::Ordering;
+
+use super::block::Block;
+use super::block_cursor::BlockCursor;
+use super::format::Malformed;
+use super::properties::Properties;
+use super::table::{Resident, Table};
+use crate::engine::entry::{MAX_SEQUENCE, Tag, compare, hash_key};
+use crate::error::Error;
+
+/// What has been seen of the table so far.
+struct Seen {
+    properties: Properties,
+    last_tag: Tag,
+}
+
+impl Table {
+    /// Checks the whole file as it is on disk, past every cache.
+    pub fn verify(&self) -> Result<(), Error> {
+        let resident = self.read_resident()?;
+        let mut seen = Seen { properties: Properties::empty(), last_tag: Tag::newest_at(0) };
+        for number in 0..resident.index.count() {
+            let at = |why| self.malformed(&resident.index, number, why);
+            let handle = resident.index.handle(number).ok_or_else(|| at(Malformed("no handle")))?;
+            let block = self.loader.block(handle)?;
+            seen.block(&resident, number, block).map_err(at)?;
+        }
+        seen.properties.blocks = resident.index.count() as u64;
+        seen.properties.collected = self.properties().collected.clone();
+        if seen.properties != *self.properties() {
+            let why = Malformed("properties do not match the entries");
+            return Err(self.loader.malformed(self.footer.properties.offset, why));
+        }
+        Ok(())
+    }
+}
+
+impl Seen {
+    fn block(&mut self, resident: &Resident, number: usize, block: Block) -> Result<(), Malformed> {
+        let probe = block.clone();
+        let mut at = BlockCursor::at(block, 0, Vec::new())?;
+        loop {
+            let (key, tag) = (at.key(), at.tag());
+            self.entry(key, tag, at.value())?;
+            if resident.index.search(key, tag) != number {
+                return Err(Malformed("index does not lead to an entry"));
+            }
+            let hash = hash_key(key);
+            if resident.filter.as_ref().is_some_and(|filter| !filter.may_contain(hash)) {
+                return Err(Malformed("filter denies a key of the table"));
+            }
+            if probe.get(key, hash, tag)?.map(|(found, _)| found) != Some(tag) {
+                return Err(Malformed("block does not find one of its entries"));
+            }
+            if !at.next()? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn entry(&mut self, key: &[u8], tag: Tag, value: &[u8]) -> Result<(), Malformed> {
+        let properties = &mut self.properties;
+        if properties.entries == 0 {
+            properties.smallest = key.to_vec();
+        } else if compare(&properties.largest, self.last_tag, key, tag) != Ordering::Less {
+            return Err(Malformed("entries do not ascend"));
+        }
+        if tag.sequence() > MAX_SEQUENCE {
+            return Err(Malformed("sequence number is out of range"));
+        }
+        properties.count(key, tag, value);
+        properties.largest.clear();
+        properties.largest.extend_from_slice(key);
+        self.last_tag = tag;
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+//! Writes a table from entries in internal order. Owned by one thread.
+//!
+//! The caller has created the file; `finish` makes its bytes durable, and whoever installs the
+//! table makes its name durable. A writer dropped without `finish` leaves a file without a
+//! footer, which no reader accepts.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::block_builder::BlockBuilder;
+use super::filter;
+use super::format::{FOOTER_BYTES, Footer, Handle};
+use super::index::IndexBuilder;
+use super::properties::{Collector, Properties};
+use super::sink::Sink;
+use crate::engine::entry::{Sequence, Tag, compare, hash_key};
+use crate::engine::files::FileNumber;
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::fs::File;
+use crate::options::Compression;
+
+/// Longest key and longest value; their sum and a little more must stay below 4 GiB.
+const MAX_PART_BYTES: usize = 1 << 30;
+/// Largest block size that can be asked for, so that a block never nears 4 GiB.
+const MAX_BLOCK_BYTES: usize = 64 << 20;
+/// What an entry takes beside key and value, at most.
+const ENTRY_OVERHEAD: usize = 8 + 5 + 5 + 4 + 2;
+
+/// How a table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriterOptions {
+    /// Bytes of a data block before compression; a larger entry gets a block of its own.
+    pub block_bytes: u32,
+    /// Filter bits a distinct user key; 0 for no filter.
+    pub bloom_bits: u32,
+    /// Compression of data blocks.
+    pub compression: Compression,
+}
+
+/// What was written, for the manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableSummary {
+    /// The file's number.
+    pub number: FileNumber,
+    /// The file's exact size.
+    pub file_size: u64,
+    /// Entries, all versions and tombstones counted.
+    pub entries: u64,
+    /// Entries that delete their key.
+    pub tombstones: u64,
+    /// Smallest user key.
+    pub smallest: Vec<u8>,
+    /// Largest user key.
+    pub largest: Vec<u8>,
+    /// Smallest sequence number.
+    pub min_seq: Sequence,
+    /// Largest sequence number.
+    pub max_seq: Sequence,
+    /// Bytes of all user keys.
+    pub key_bytes: u64,
+    /// Bytes of all values.
+    pub value_bytes: u64,
+}
+
+/// Writes one table.
+pub struct TableWriter {
+    sink: Sink,
+    path: PathBuf,
+    number: FileNumber,
+    options: WriterOptions,
+    collectors: Vec<Box<dyn Collector>>,
+    block: BlockBuilder,
+    index: IndexBuilder,
+    /// Of each distinct user key, for the filter; empty when there is none.
+    hashes: Vec<u64>,
+    properties: Properties,
+    last_key: Vec<u8>,
+    last_tag: Tag,
+    last_hash: u64,
+}
+
+impl fmt::Debug for TableWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableWriter").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl TableWriter {
+    /// Writes table `number` into `file`, which is new and empty; `path` is for messages.
+    pub fn new(
+        file: Arc<dyn File>,
+        path: PathBuf,
+        number: FileNumber,
+        options: WriterOptions,
+        collectors: Vec<Box<dyn Collector>>,
+    ) -> Self {
+        Self {
+            sink: Sink::new(file, path.clone(), number),
+            path,
+            number,
+            options,
+            collectors,
+            block: BlockBuilder::default(),
+            index: IndexBuilder::default(),
+            hashes: Vec::new(),
+            properties: Properties::empty(),
+            last_key: Vec::new(),
+            last_tag: Tag::newest_at(0),
+            last_hash: 0,
+        }
+    }
+
+    /// Adds an entry, which must come after all before it in internal order.
+    pub fn add(&mut self, key: &[u8], tag: Tag, value: &[u8]) -> Result<()> {
+        self.check(key, tag, value)?;
+        let first = self.properties.entries == 0;
+        let new_key = first || key != self.last_key;
+        if new_key {
+            self.last_hash = hash_key(key);
+            if self.options.bloom_bits > 0 {
+                self.hashes.push(self.last_hash);
+            }
+        }
+        let size = self.block.size() + key.len() + value.len() + ENTRY_OVERHEAD;
+        if !self.block.is_empty() && size > self.block_bytes() {
+            self.finish_block(Some(key))?;
+        }
+        let first_version = new_key || self.block.is_empty();
+        self.block.add(key, self.last_hash, first_version, tag, value);
+        self.properties.count(key, tag, value);
+        if first {
+            self.properties.smallest = key.to_vec();
+        }
+        if new_key {
+            self.last_key.clear();
+            self.last_key.extend_from_slice(key);
+        }
+        self.last_tag = tag;
+        self.collectors.iter_mut().for_each(|collector| collector.add(key, tag, value));
+        Ok(())
+    }
+
+    /// Entries added.
+    pub fn entries(&self) -> u64 {
+        self.properties.entries
+    }
+
+    /// Size of the file if it were finished now, roughly (and without compression of the block
+    /// in progress).
+    pub fn estimated_size(&self) -> u64 {
+        let filter = self.hashes.len() as u64 * u64::from(self.options.bloom_bits) / 8;
+        let rest = self.block.size() + self.index.size();
+        self.sink.position() + filter + (rest + FOOTER_BYTES) as u64
+    }
+
+    /// Writes everything after the data and makes the file's bytes durable.
+    pub fn finish(mut self) -> Result<TableSummary> {
+        if self.block.is_empty() {
+            let message = format!("{}: a table needs at least one entry", self.path.display());
+            return Err(Error::new(ErrorKind::Misuse, message));
+        }
+        self.finish_block(None)?;
+        let data_end = self.sink.position();
+        let filter = match filter::build(&self.hashes, self.options.bloom_bits) {
+            Some(payload) => self.sink.block(&[&payload], Compression::None)?,
+            None => Handle { offset: data_end, length: 0 },
+        };
+        let index = self.sink.block(&[&self.index.finish()], Compression::None)?;
+        self.properties.blocks = self.index.count() as u64;
+        self.properties.largest = std::mem::take(&mut self.last_key);
+        self.properties.collected = self.collectors.iter_mut().flat_map(|c| c.finish()).collect();
+        let properties = self.sink.block(&[&self.properties.encode()], Compression::None)?;
+        let footer = Footer { index, filter, properties };
+        self.sink.append(&footer.encode(self.number, self.sink.position()))?;
+        self.sink.sync()?;
+        Ok(self.summary())
+    }
+
+    fn summary(self) -> TableSummary {
+        TableSummary {
+            number: self.number,
+            file_size: self.sink.position(),
+            entries: self.properties.entries,
+            tombstones: self.properties.tombstones,
+            smallest: self.properties.smallest,
+            largest: self.properties.largest,
+            min_seq: self.properties.min_sequence,
+            max_seq: self.properties.max_sequence,
+            key_bytes: self.properties.key_bytes,
+            value_bytes: self.properties.value_bytes,
+        }
+    }
+
+    fn block_bytes(&self) -> usize {
+        (self.options.block_bytes as usize).min(MAX_BLOCK_BYTES)
+    }
+
+    fn check(&self, key: &[u8], tag: Tag, value: &[u8]) -> Result<()> {
+        if key.len() > MAX_PART_BYTES || value.len() > MAX_PART_BYTES {
+            let message = format!("{}: a key or value is over 1 GiB", self.path.display());
+            return Err(Error::new(ErrorKind::TooLarge, message));
+        }
+        let ascends = self.properties.entries == 0
+            || compare(&self.last_key, self.last_tag, key, tag) == Ordering::Less;
+        if ascends {
+            return Ok(());
+        }
+        let message = format!(
+            "{}: entry {} (sequence {}) is not after the one before it",
+            self.path.display(),
+            self.properties.entries,
+            tag.sequence()
+        );
+        Err(Error::new(ErrorKind::Misuse, message))
+    }
+
+    /// Writes the block in progress; `next` is the key that will open the next one.
+    fn finish_block(&mut self, next: Option<&[u8]>) -> Result<()> {
+        let handle = self.sink.block(&self.block.finish(), self.options.compression)?;
+        self.index.add((&self.last_key, self.last_tag), next, handle.length);
+        self.block.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! A manifest as a file: a header, then payloads in the framing of log records, bound to the
+//! manifest's number. What the payloads say is not known here.
+//!
+//! Invariants:
+//! - a manifest's number is fresh, and nothing is appended to one of an earlier life;
+//! - the first record is durable before CURRENT may name the file;
+//! - space is allocated before a record's first byte is written, so a full disk is noticed while
+//!   nothing has changed. Any other failure of an append is final and degrades the store.
+//!
+//! One thread writes. The tail after the last record is zeros.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::engine::files::{FileNumber, manifest_path};
+use crate::engine::health::Health;
+use crate::engine::version::current;
+use crate::engine::wal::header::{FILE_HEADER_BYTES, FileHeader, MANIFEST_MAGIC};
+use crate::engine::wal::position::LogPosition;
+use crate::engine::wal::reader::RecordReader;
+use crate::engine::wal::record::{RecordKind, encode, framed_len};
+use crate::engine::wal::scan::scan;
+use crate::engine::wal::sync_file::{SyncFile, SyncState};
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::fs::{File, FileSystem};
+
+/// The file grows by this much at a time, or by as much as a record needs.
+const GROWTH_BYTES: u64 = 64 << 10;
+
+/// A manifest open for appending.
+#[derive(Debug)]
+pub struct ManifestWriter {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    health: Arc<Health>,
+    sync_file: Arc<SyncFile>,
+    number: FileNumber,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    allocated: u64,
+    end: u64,
+    buffer: Vec<u8>,
+}
+
+impl ManifestWriter {
+    /// Creates manifest `number`, a number no file has had, with its first payload; durable, but
+    /// not in force before [`ManifestWriter::make_current`]. A failure leaves nothing that counts.
+    pub fn create(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        number: FileNumber,
+        first_payload: &[u8],
+        health: Arc<Health>,
+        sync_file: Arc<SyncFile>,
+    ) -> Result<Self> {
+        let path = manifest_path(dir, number);
+        let file = fs.create(&path).map_err(|e| Error::io("create", &path, &e))?;
+        let mut writer = Self {
+            fs,
+            dir: dir.to_owned(),
+            health,
+            sync_file,
+            number,
+            path,
+            file,
+            allocated: 0,
+            end: 0,
+            buffer: Vec::new(),
+        };
+        match writer.begin(first_payload) {
+            Ok(()) => Ok(writer),
+            Err(error) => {
+                let _ = writer.fs.remove(&writer.path);
+                Err(error)
+            }
+        }
+    }
+
+    fn begin(&mut self, first_payload: &[u8]) -> Result<()> {
+        let header = FileHeader { magic: MANIFEST_MAGIC, number: self.number, size: 0 };
+        let start = LogPosition::new(self.number, FILE_HEADER_BYTES);
+        self.buffer = header.encode();
+        self.allocate_for(FILE_HEADER_BYTES + record_len(&self.path, first_payload)?)?;
+        encode(&mut self.buffer, start, RecordKind::Data, start, first_payload);
+        self.write_and_sync()?;
+        self.fs.sync_dir(&self.dir).map_err(|e| Error::io("sync the directory", &self.dir, &e))
+    }
+
+    /// Puts this manifest in force. A failure before the switch changes nothing; one during it
+    /// degrades the store, since either manifest may then be in force.
+    pub fn make_current(&mut self) -> Result<()> {
+        let temporary = current::write_temporary(&*self.fs, &self.dir, self.number)?;
+        current::switch(&*self.fs, &self.dir, &temporary)
+            .and_then(|()| self.sync_file.note_manifest(self.number, self.end))
+            .map_err(|cause| self.health.degrade(&cause))
+    }
+
+    /// Appends a payload and makes it durable. `Full`: nothing has changed, try again later. Any
+    /// other failure is final.
+    pub fn append(&mut self, payload: &[u8]) -> Result<()> {
+        self.health.check()?;
+        let needed = record_len(&self.path, payload)?;
+        match self.allocate_for(needed) {
+            Err(error) if error.kind() == ErrorKind::Full => return Err(error),
+            allocated => allocated.map_err(|cause| self.health.degrade(&cause))?,
+        }
+        let at = LogPosition::new(self.number, self.end);
+        self.buffer.clear();
+        encode(&mut self.buffer, at, RecordKind::Data, at, payload);
+        self.write_and_sync()
+            .and_then(|()| self.sync_file.note_manifest(self.number, self.end))
+            .map_err(|cause| self.health.degrade(&cause))
+    }
+
+    /// The manifest's number.
+    pub fn number(&self) -> FileNumber {
+        self.number
+    }
+
+    /// Where its last record ends.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    fn allocate_for(&mut self, needed: u64) -> Result<()> {
+        if self.allocated - self.end >= needed {
+            return Ok(());
+        }
+        let size = self.end + needed.next_multiple_of(GROWTH_BYTES);
+        self.file.allocate(size).map_err(|e| Error::io("allocate", &self.path, &e))?;
+        self.allocated = size;
+        Ok(())
+    }
+
+    fn write_and_sync(&mut self) -> Result<()> {
+        let failed = |what: &str, e: &std::io::Error| Error::io(what, &self.path, e);
+        self.file.write_all_at(&self.buffer, self.end).map_err(|e| failed("write", &e))?;
+        self.file.sync_data().map_err(|e| failed("sync", &e))?;
+        self.end += self.buffer.len() as u64;
+        Ok(())
+    }
+}
+
+fn record_len(path: &Path, payload: &[u8]) -> Result<u64> {
+    if u32::try_from(payload.len()).is_err() {
+        let text = format!("{}: an edit of {} bytes is too large", path.display(), payload.len());
+        return Err(Error::new(ErrorKind::TooLarge, text));
+    }
+    Ok(framed_len(payload.len() as u64))
+}
+
+/// Hands every payload of manifest `number` to `on_record`, in order; returns where the last one
+/// ends. Damage before the point to which the manifest is known to have been synced refuses, and
+/// so does a damaged first record; after it, an incomplete tail is accepted.
+pub fn read_manifest(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    number: FileNumber,
+    sync_state: SyncState,
+    mut on_record: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<u64> {
+    let mut reader = open(fs, dir, number)?;
+    reader.file_header(MANIFEST_MAGIC)?;
+    // The first record was durable before the manifest could be in force.
+    let mut synced = FILE_HEADER_BYTES + 1;
+    if sync_state.manifest == number {
+        synced = synced.max(sync_state.manifest_offset);
+    }
+    let end = reader.replay(FILE_HEADER_BYTES, u64::MAX, |record, payload| {
+        synced = synced.max(record.synced.offset);
+        on_record(payload)
+    })?;
+    let beyond = scan(&mut reader, end)?;
+    synced = synced.max(beyond.synced.offset);
+    if end < synced {
+        let text = format!("no valid record, though the manifest was synced up to {synced}");
+        return Err(Error::corrupt(reader.path(), end, text));
+    }
+    Ok(end)
+}
+
+fn open(fs: &dyn FileSystem, dir: &Path, number: FileNumber) -> Result<RecordReader> {
+    let path = manifest_path(dir, number);
+    if !fs.exists(&path).map_err(|e| Error::io("look for", &path, &e))? {
+        return Err(Error::corrupt(&path, 0, "the manifest in force is missing"));
+    }
+    RecordReader::open(fs, path, number)
+}

@@ -1,0 +1,162 @@
+//! What a reader sees: the memtables and the tables at one moment. Immutable; a change of either
+//! publishes a new view, and readers go on with the one they have.
+//!
+//! All trees switch memtables together. A view therefore holds either all of a batch that touched
+//! several trees or, if the batch went to memtables made after the view, none of it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::engine::batch::TreeId;
+use crate::engine::entry::{Sequence, hash_key};
+use crate::engine::iter::{Iter, IterOptions};
+use crate::engine::memtable::{Memtable, MemtableCursor};
+use crate::engine::source::{LevelCursor, Source};
+use crate::engine::version::{LEVELS, Levels, TableFile};
+use crate::engine::wal::LogPosition;
+use crate::error::Result;
+
+/// One memtable for each tree; filled, frozen and flushed together.
+#[derive(Debug)]
+pub struct MemtableSet {
+    /// By tree index.
+    pub trees: Vec<Arc<Memtable>>,
+    /// Where in the log the first batch of this set begins.
+    pub log_start: LogPosition,
+}
+
+impl MemtableSet {
+    /// Empty memtables for as many trees as `expect_scans` has entries.
+    pub fn new(capacity: usize, expect_scans: &[bool], log_start: LogPosition) -> Self {
+        let trees =
+            expect_scans.iter().map(|scans| Arc::new(Memtable::new(capacity, *scans))).collect();
+        Self { trees, log_start }
+    }
+
+    /// Bytes of all trees.
+    pub fn bytes(&self) -> usize {
+        self.trees.iter().map(|memtable| memtable.bytes()).sum()
+    }
+
+    /// Whether no tree has an entry.
+    pub fn is_empty(&self) -> bool {
+        self.trees.iter().all(|memtable| memtable.is_empty())
+    }
+
+    /// Which trees have been scanned: their next memtables should expect it.
+    pub fn scanned(&self) -> Vec<bool> {
+        self.trees.iter().map(|memtable| memtable.was_scanned()).collect()
+    }
+}
+
+/// The tables of all trees.
+#[derive(Clone, Debug, Default)]
+pub struct Version {
+    /// By tree index.
+    pub trees: Vec<Arc<Levels>>,
+}
+
+/// See the module's documentation.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// Where writes go.
+    pub active: Arc<MemtableSet>,
+    /// Full and waiting to be flushed, newest first.
+    pub frozen: Vec<Arc<MemtableSet>>,
+    /// What has been flushed.
+    pub version: Version,
+}
+
+/// How a point read went on, for the statistics.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GetOptions {
+    /// Leave the block cache as it is.
+    pub no_fill: bool,
+}
+
+impl View {
+    /// The value of `key` at `sequence`: pinned when large, copied when small.
+    pub fn get(
+        &self,
+        tree: TreeId,
+        key: &[u8],
+        sequence: Sequence,
+        options: GetOptions,
+    ) -> Result<Option<Bytes>> {
+        let hash = hash_key(key);
+        for set in std::iter::once(&self.active).chain(&self.frozen) {
+            let Some(memtable) = set.trees.get(tree.index()) else { return Ok(None) };
+            if let Some(found) = memtable.get(hash, key, sequence) {
+                return Ok((!found.tag().is_delete()).then(|| memtable.value_bytes(&found)));
+            }
+        }
+        self.get_from_tables(tree, key, hash, sequence, options)
+    }
+
+    fn get_from_tables(
+        &self,
+        tree: TreeId,
+        key: &[u8],
+        hash: u64,
+        sequence: Sequence,
+        options: GetOptions,
+    ) -> Result<Option<Bytes>> {
+        let Some(levels) = self.version.trees.get(tree.index()) else { return Ok(None) };
+        let look = |file: &Arc<TableFile>| file.table()?.get(key, hash, sequence, !options.no_fill);
+        for file in levels.level(0) {
+            if file.meta().overlaps(key, key)
+                && let Some(hit) = look(file)?
+            {
+                return Ok((!hit.tag.is_delete()).then(|| hit.to_bytes()));
+            }
+        }
+        for level in 1..LEVELS {
+            if let Some(file) = levels.file_for(level, key)
+                && let Some(hit) = look(file)?
+            {
+                return Ok((!hit.tag.is_delete()).then(|| hit.to_bytes()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// An iterator over `tree` at `sequence`.
+    pub fn iter(
+        self: Arc<Self>,
+        tree: TreeId,
+        sequence: Sequence,
+        options: IterOptions,
+    ) -> Result<Iter> {
+        let sources = self.sources(tree, &options)?;
+        Ok(Iter::new(self, sources, sequence, options))
+    }
+
+    /// Every place of `tree` that may hold a key within the bounds.
+    fn sources(&self, tree: TreeId, options: &IterOptions) -> Result<Vec<Source>> {
+        let mut sources = Vec::new();
+        for set in std::iter::once(&self.active).chain(&self.frozen) {
+            if let Some(memtable) = set.trees.get(tree.index())
+                && !memtable.is_empty()
+            {
+                sources.push(Source::Memtable(MemtableCursor::new(Arc::clone(memtable))));
+            }
+        }
+        let Some(levels) = self.version.trees.get(tree.index()) else { return Ok(sources) };
+        let within = |file: &&Arc<TableFile>| {
+            let meta = file.meta();
+            options.lower.as_deref().is_none_or(|lower| *meta.largest >= *lower)
+                && options.upper.as_deref().is_none_or(|upper| *meta.smallest < *upper)
+        };
+        for file in levels.level(0).iter().filter(within) {
+            sources.push(Source::Table(file.table()?.cursor(!options.no_fill)));
+        }
+        for level in 1..LEVELS {
+            let files: Vec<_> = levels.level(level).iter().filter(within).cloned().collect();
+            if !files.is_empty() {
+                sources.push(Source::Level(LevelCursor::new(files, !options.no_fill)));
+            }
+        }
+        Ok(sources)
+    }
+}

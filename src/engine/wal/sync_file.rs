@@ -1,0 +1,175 @@
+//! The file SYNC: how far log and manifest are known to be durable.
+//!
+//! Two slots in sectors of their own, written in turn, so that a torn write leaves the other one:
+//!
+//! ```text
+//!  slot at 0 and at 512:
+//!  0       4     8            16            24           32                40                48
+//!  | magic | crc | generation | log segment | log offset | manifest number | manifest offset |
+//! ```
+//! `crc` covers the slot's index (u64) and the bytes after itself. The valid slot with the
+//! greater generation counts. The file itself is not synced after a note: it is evidence, which
+//! may come late but is never wrong, since only what a finished sync made durable is noted.
+//! Notes come from the log's flusher and from the writer of the manifest: one lock orders them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::engine::files::{FileNumber, sync_path};
+use crate::engine::wal::position::LogPosition;
+use crate::error::{Error, Result};
+use crate::io::codec::{Reader, put_u32, put_u64};
+use crate::io::fs::{File, FileSystem};
+
+/// Opens every slot.
+const SLOT_MAGIC: u32 = 0x31_4E_59_53;
+
+/// Distance of the slots: a sector, the unit in which devices tear writes.
+const SECTOR_BYTES: u64 = 512;
+
+const SLOT_BYTES: usize = 48;
+
+/// What was durable, at least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SyncState {
+    /// The log up to here.
+    pub log: LogPosition,
+    /// Which manifest `manifest_offset` is about; 0 for none.
+    pub manifest: FileNumber,
+    /// That manifest up to here.
+    pub manifest_offset: u64,
+}
+
+/// The file SYNC, open for notes.
+#[derive(Debug)]
+pub struct SyncFile {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    noted: Mutex<Noted>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Noted {
+    generation: u64,
+    state: SyncState,
+}
+
+impl SyncFile {
+    /// Opens the file of the store in `dir`, creating it if there is none.
+    pub fn open(fs: &dyn FileSystem, dir: &Path) -> Result<Self> {
+        let path = sync_path(dir);
+        if !fs.exists(&path).map_err(|e| Error::io("look for", &path, &e))? {
+            create(fs, dir, &path)?;
+        }
+        let file = fs.open_write(&path).map_err(|e| Error::io("open", &path, &e))?;
+        let noted = read(&*file, &path)?;
+        Ok(Self { file, path, noted: Mutex::new(noted) })
+    }
+
+    /// What the file of the store in `dir` says, without changing anything; all zero if there is
+    /// no file or no valid slot.
+    pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<SyncState> {
+        let path = sync_path(dir);
+        match fs.open(&path) {
+            Ok(file) => Ok(read(&*file, &path)?.state),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(SyncState::default()),
+            Err(e) => Err(Error::io("open", &path, &e)),
+        }
+    }
+
+    /// What was noted last.
+    pub fn state(&self) -> SyncState {
+        self.noted.lock().state
+    }
+
+    /// Notes that the log is durable up to `position`.
+    pub fn note_log(&self, position: LogPosition) -> Result<()> {
+        self.note(|state| state.log = position)
+    }
+
+    /// Notes that manifest `number` is durable up to `offset`.
+    pub fn note_manifest(&self, number: FileNumber, offset: u64) -> Result<()> {
+        self.note(|state| {
+            state.manifest = number;
+            state.manifest_offset = offset;
+        })
+    }
+
+    fn note(&self, change: impl FnOnce(&mut SyncState)) -> Result<()> {
+        let mut noted = self.noted.lock();
+        change(&mut noted.state);
+        noted.generation += 1;
+        let slot = noted.generation % 2;
+        let bytes = encode(slot, &noted);
+        self.file
+            .write_all_at(&bytes, slot * SECTOR_BYTES)
+            .map_err(|e| Error::io("write", &self.path, &e))
+    }
+}
+
+fn create(fs: &dyn FileSystem, dir: &Path, path: &Path) -> Result<()> {
+    let temporary = dir.join("SYNC.tmp");
+    let failed = |what: &str, e: &std::io::Error| Error::io(what, &temporary, e);
+    if fs.exists(&temporary).map_err(|e| failed("look for", &e))? {
+        fs.remove(&temporary).map_err(|e| failed("remove", &e))?;
+    }
+    let file = fs.create(&temporary).map_err(|e| failed("create", &e))?;
+    file.allocate(2 * SECTOR_BYTES).map_err(|e| failed("allocate", &e))?;
+    let bytes = encode(0, &Noted::default());
+    file.write_all_at(&bytes, 0).map_err(|e| failed("write", &e))?;
+    file.sync_all().map_err(|e| failed("sync", &e))?;
+    fs.rename(&temporary, path).map_err(|e| Error::io("rename to", path, &e))?;
+    fs.sync_dir(dir).map_err(|e| Error::io("sync the directory", dir, &e))
+}
+
+fn read(file: &dyn File, path: &Path) -> Result<Noted> {
+    let mut best = Noted::default();
+    let len = file.len().map_err(|e| Error::io("read the length of", path, &e))?;
+    for slot in 0..2 {
+        let offset = slot * SECTOR_BYTES;
+        if offset + SLOT_BYTES as u64 > len {
+            continue;
+        }
+        let mut bytes = [0; SLOT_BYTES];
+        file.read_exact_at(&mut bytes, offset).map_err(|e| Error::io("read", path, &e))?;
+        if let Some(noted) = decode(slot, &bytes).filter(|n| n.generation >= best.generation) {
+            best = noted;
+        }
+    }
+    Ok(best)
+}
+
+fn encode(slot: u64, noted: &Noted) -> Vec<u8> {
+    let mut fields = Vec::with_capacity(SLOT_BYTES);
+    put_u64(&mut fields, noted.generation);
+    put_u64(&mut fields, noted.state.log.segment);
+    put_u64(&mut fields, noted.state.log.offset);
+    put_u64(&mut fields, noted.state.manifest);
+    put_u64(&mut fields, noted.state.manifest_offset);
+    let mut out = Vec::with_capacity(SLOT_BYTES);
+    put_u32(&mut out, SLOT_MAGIC);
+    put_u32(&mut out, checksum(slot, &fields));
+    out.extend_from_slice(&fields);
+    out
+}
+
+fn decode(slot: u64, bytes: &[u8]) -> Option<Noted> {
+    let mut reader = Reader::new(bytes);
+    let (magic, crc) = (reader.u32()?, reader.u32()?);
+    if magic != SLOT_MAGIC || crc != checksum(slot, reader.rest()) {
+        return None;
+    }
+    let generation = reader.u64()?;
+    let log = LogPosition::new(reader.u64()?, reader.u64()?);
+    let state = SyncState { log, manifest: reader.u64()?, manifest_offset: reader.u64()? };
+    Some(Noted { generation, state })
+}
+
+fn checksum(slot: u64, fields: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&slot.to_le_bytes());
+    hasher.update(fields);
+    hasher.finalize()
+}

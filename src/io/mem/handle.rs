@@ -1,0 +1,301 @@
+//! The shared handle of an in-memory file system, and its open files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+use rustix::io::Errno;
+
+use super::capture::{SyncHook, SyncPoint, SyncStage};
+use super::content::Content;
+use super::crash::CrashMode;
+use super::pages::Pages;
+use super::tree::{FileId, Tree};
+use crate::io::fs::{File, FileSystem, LockGuard};
+use crate::io::lock::Registry;
+
+/// A strict file system in memory. A clone is another handle of the same one.
+///
+/// Paths start at the root, with or without a leading `/`; `..` is refused.
+#[derive(Clone, Debug)]
+pub struct MemFs(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    tree: RwLock<Tree>,
+    locks: Registry<FileId>,
+    hook: RwLock<Option<SyncHook>>,
+    syncs: AtomicU64,
+    bytes_written: AtomicU64,
+}
+
+impl Default for MemFs {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemFs {
+    /// An empty file system that tracks what is durable.
+    pub fn new() -> Self {
+        Self::of(Tree::new(true))
+    }
+
+    /// An empty file system of a size: writes beyond it fail with `StorageFull`.
+    pub fn with_capacity(bytes: u64) -> Self {
+        let fs = Self::new();
+        fs.set_capacity(bytes);
+        fs
+    }
+
+    /// An empty file system that does not track what is durable, and so keeps only one copy of
+    /// everything: for stores that live in memory. Every crash of it is [`CrashMode::KeepAll`].
+    pub fn untracked() -> Self {
+        Self::of(Tree::new(false))
+    }
+
+    fn of(tree: Tree) -> Self {
+        Self(Arc::new(Shared {
+            tree: RwLock::new(tree),
+            locks: Registry::new(),
+            hook: RwLock::new(None),
+            syncs: AtomicU64::new(0),
+            bytes_written: AtomicU64::new(0),
+        }))
+    }
+
+    /// Changes the size. What is there stays, also if it is more.
+    pub fn set_capacity(&self, bytes: u64) {
+        self.0.tree.write().capacity = bytes;
+    }
+
+    /// An independent copy: the same files, durable and not, with nothing open or locked, no hook,
+    /// and counters at zero.
+    pub fn deep_clone(&self) -> MemFs {
+        Self::of(self.0.tree.read().without_handles())
+    }
+
+    /// An independent file system as after a crash at this moment. The same state, seed and mode
+    /// give the same result.
+    pub fn crash_clone(&self, seed: u64, mode: CrashMode) -> MemFs {
+        Self::of(self.0.tree.read().crashed(seed, mode))
+    }
+
+    /// How many syncs were asked for, of files and directories.
+    pub fn sync_count(&self) -> u64 {
+        self.0.syncs.load(Ordering::SeqCst)
+    }
+
+    /// How many bytes were written.
+    pub fn bytes_written(&self) -> u64 {
+        self.0.bytes_written.load(Ordering::SeqCst)
+    }
+
+    /// The space that files take: the sum of their lengths.
+    pub fn bytes_in_use(&self) -> u64 {
+        self.0.tree.read().used
+    }
+
+    /// The paths of all files, in order.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.0.tree.read().file_paths()
+    }
+
+    /// All bytes of a file.
+    pub fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let tree = self.0.tree.read();
+        let file = tree.files.get(&tree.file_at(path)?).ok_or(Errno::NOENT)?;
+        Ok(file.content.current().to_vec())
+    }
+
+    /// Replaces (or creates) a file, all of it durable, whatever the capacity: to damage a store.
+    pub fn write_file(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut pages = Pages::default();
+        pages.write_at(bytes, 0);
+        self.0.tree.write().put_file(path, Content::settled(pages))
+    }
+
+    /// How many files and directories are kept, reachable or not.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> (usize, usize) {
+        let tree = self.0.tree.read();
+        (tree.files.len(), tree.dirs.len())
+    }
+
+    pub(super) fn set_hook(&self, hook: Option<SyncHook>) {
+        *self.0.hook.write() = hook;
+    }
+
+    fn file(&self, id: FileId, path: &Path, writable: bool) -> Arc<dyn File> {
+        Arc::new(MemFile { fs: self.clone(), id, path: path.into(), writable })
+    }
+
+    /// Counts a sync and runs the hook around it.
+    fn sync(&self, path: &Path, apply: impl FnOnce(&mut Tree) -> io::Result<()>) -> io::Result<()> {
+        let number = self.0.syncs.fetch_add(1, Ordering::SeqCst) + 1;
+        let hook = self.0.hook.read().clone();
+        let at = |stage| {
+            if let Some(SyncHook(hook)) = &hook {
+                hook(self, SyncPoint { number, stage, path });
+            }
+        };
+        at(SyncStage::Before);
+        apply(&mut self.0.tree.write())?;
+        at(SyncStage::After);
+        Ok(())
+    }
+
+    fn open_existing(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn File>> {
+        let mut tree = self.0.tree.write();
+        let id = tree.file_at(path)?;
+        tree.opened(id);
+        Ok(self.file(id, path, writable))
+    }
+}
+
+impl FileSystem for MemFs {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let mut tree = self.0.tree.write();
+        let id = tree.create(path)?;
+        tree.opened(id);
+        Ok(self.file(id, path, true))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        self.open_existing(path, false)
+    }
+
+    fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        self.open_existing(path, true)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.0.tree.write().rename(from, to)
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.0.tree.write().hard_link(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.0.tree.write().remove(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.0.tree.write().remove_dir(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        self.0.tree.read().list(dir)
+    }
+
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        self.0.tree.write().create_dir(dir)
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        self.0.tree.read().exists(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.sync(dir, |tree| tree.sync_dir(dir))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
+        let mut tree = self.0.tree.write();
+        let id = match tree.file_at(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => tree.create(path)?,
+            other => other?,
+        };
+        if !self.0.locks.claim(id) {
+            return Err(Errno::WOULDBLOCK.into());
+        }
+        Ok(Box::new(MemLock { fs: self.clone(), id, abandoned: AtomicBool::new(false) }))
+    }
+}
+
+#[derive(Debug)]
+struct MemLock {
+    fs: MemFs,
+    id: FileId,
+    abandoned: AtomicBool,
+}
+
+impl LockGuard for MemLock {
+    /// A forked child has its own copy of the file system: nothing to close, only not to wait for
+    /// a mutex when dropped.
+    fn abandon(&self) {
+        self.abandoned.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Drop for MemLock {
+    fn drop(&mut self) {
+        if !self.abandoned.load(Ordering::SeqCst) {
+            self.fs.0.locks.release(&self.id);
+        }
+    }
+}
+
+#[derive(Debug)]
+struct MemFile {
+    fs: MemFs,
+    id: FileId,
+    path: Arc<Path>,
+    writable: bool,
+}
+
+impl MemFile {
+    fn must_be_writable(&self, refusal: Errno) -> io::Result<()> {
+        if self.writable { Ok(()) } else { Err(refusal.into()) }
+    }
+
+    fn with_pages<R>(&self, read: impl FnOnce(&Pages) -> R) -> io::Result<R> {
+        let tree = self.fs.0.tree.read();
+        let file = tree.files.get(&self.id).ok_or(Errno::BADF)?;
+        Ok(read(file.content.current()))
+    }
+}
+
+impl File for MemFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.with_pages(|pages| pages.read_at(buf, offset))
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
+        self.must_be_writable(Errno::BADF)?;
+        let written = self.fs.0.tree.write().write_at(self.id, buf, offset)?;
+        self.fs.0.bytes_written.fetch_add(written as u64, Ordering::SeqCst);
+        Ok(written)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.fs.sync(&self.path, |tree| tree.sync_file(self.id))
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.with_pages(Pages::len)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.must_be_writable(Errno::INVAL)?;
+        self.fs.0.tree.write().set_len(self.id, len)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.must_be_writable(Errno::BADF)?;
+        self.fs.0.tree.write().allocate(self.id, len)
+    }
+}
+
+impl Drop for MemFile {
+    fn drop(&mut self) {
+        self.fs.0.tree.write().closed(self.id);
+    }
+}

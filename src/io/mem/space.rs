@@ -1,0 +1,119 @@
+//! Writes within the capacity, and when a file's space is free again.
+//!
+//! Invariant: `used` is the sum of the lengths of the files with a name or an open handle; only
+//! lowering the capacity makes it larger than that.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use rustix::io::Errno;
+
+use super::tree::{Entry, FileId, Inode, Tree};
+
+/// Longer files are refused with EFBIG: a page table for them would be too large.
+const MAX_FILE_LEN: u64 = 1 << 36;
+
+impl Tree {
+    /// As a real disk does it: what fits is written, and only the next call fails.
+    pub(super) fn write_at(&mut self, id: FileId, buf: &[u8], offset: u64) -> io::Result<usize> {
+        let room = self.capacity.saturating_sub(self.used);
+        let content = &mut self.files.get_mut(&id).ok_or(Errno::BADF)?.content;
+        let len = content.current().len();
+        let reachable = len.saturating_add(room).min(MAX_FILE_LEN).saturating_sub(offset);
+        let fitting = buf.len().min(usize::try_from(reachable).unwrap_or(usize::MAX));
+        let written = buf.get(..fitting).unwrap_or_default();
+        if written.is_empty() && !buf.is_empty() {
+            return Err(if offset >= MAX_FILE_LEN { Errno::FBIG } else { Errno::NOSPC }.into());
+        }
+        if !written.is_empty() {
+            content.write_at(written, offset, self.tracked);
+            self.used += content.current().len() - len;
+        }
+        Ok(written.len())
+    }
+
+    pub(super) fn set_len(&mut self, id: FileId, new_len: u64) -> io::Result<()> {
+        if new_len > MAX_FILE_LEN {
+            return Err(Errno::FBIG.into());
+        }
+        let content = &mut self.files.get_mut(&id).ok_or(Errno::BADF)?.content;
+        let len = content.current().len();
+        if new_len > len && new_len - len > self.capacity.saturating_sub(self.used) {
+            return Err(Errno::NOSPC.into());
+        }
+        content.set_len(new_len, self.tracked);
+        self.used = self.used - len + new_len;
+        Ok(())
+    }
+
+    pub(super) fn allocate(&mut self, id: FileId, len: u64) -> io::Result<()> {
+        let current = self.files.get(&id).ok_or(Errno::BADF)?.content.current().len();
+        if len > current { self.set_len(id, len) } else { Ok(()) }
+    }
+
+    pub(super) fn sync_file(&mut self, id: FileId) -> io::Result<()> {
+        self.files.get_mut(&id).ok_or(Errno::BADF)?.content.sync();
+        Ok(())
+    }
+
+    pub(super) fn opened(&mut self, id: FileId) {
+        if let Some(file) = self.files.get_mut(&id) {
+            file.handles += 1;
+        }
+    }
+
+    pub(super) fn closed(&mut self, id: FileId) {
+        let Some(file) = self.files.get_mut(&id) else { return };
+        file.handles = file.handles.saturating_sub(1);
+        if !file.takes_space() {
+            self.used -= file.content.current().len();
+        }
+        if !self.tracked {
+            self.empty_limbo();
+        }
+    }
+
+    /// One name less for `entry`.
+    pub(super) fn unname(&mut self, entry: Entry) {
+        if let Entry::File(id) = entry {
+            let Some(file) = self.files.get_mut(&id) else { return };
+            file.names = file.names.saturating_sub(1);
+            if file.names > 0 {
+                return;
+            }
+            if !file.takes_space() {
+                self.used -= file.content.current().len();
+            }
+        }
+        self.limbo.insert(entry);
+    }
+
+    /// Forgets what neither a handle nor a crash can reach any more.
+    pub(super) fn empty_limbo(&mut self) {
+        if self.limbo.is_empty() {
+            return;
+        }
+        let durable = self.dirs.values().flat_map(|dir| dir.durable.values().copied());
+        let reachable: BTreeSet<Entry> = durable.chain(self.journal.entries()).collect();
+        let (files, dirs) = (&mut self.files, &mut self.dirs);
+        self.limbo.retain(|entry| {
+            let is_open = match entry {
+                Entry::File(id) => files.get(id).is_some_and(Inode::takes_space),
+                Entry::Dir(_) => false,
+            };
+            let stays = is_open || reachable.contains(entry);
+            match entry {
+                Entry::File(id) if !stays => drop(files.remove(id)),
+                Entry::Dir(id) if !stays => drop(dirs.remove(id)),
+                _ => {}
+            }
+            stays
+        });
+    }
+
+    /// Counts `used` anew, after files were dropped or replaced wholesale.
+    pub(super) fn recount_used(&mut self) {
+        let files = self.files.values().filter(|file| file.takes_space());
+        self.used = files.map(|file| file.content.current().len()).sum();
+    }
+}
