@@ -78,9 +78,9 @@ impl Db {
         let path = path.as_ref();
         let clock = Arc::new(RealClock);
         if path.as_os_str() == ":memory:" {
-            return Self::open_on(Arc::new(MemFs::new()), Path::new("/memory"), options, clock);
+            return Self::open_on(Arc::new(MemFs::untracked()), Path::new("/memory"), options, clock);
         }
-        Self::open_on(Arc::new(RealFs::new()), path, options, clock)
+        Self::open_on(Arc::new(RealFs), path, options, clock)
     }
 
     /// Opens the store in directory `dir` of any file system, with any clock.
@@ -133,7 +133,7 @@ impl Db {
     /// In a forked child: closes the descriptor of the directory lock, so that the child does
     /// not keep the store locked after its parent has gone. Safe in a `pthread_atfork` handler.
     pub fn abandon_in_child(&self) {
-        self.engine.abandon_in_child();
+        self.engine.abandon_lock();
     }
 
     /// The longest key and value accepted.
@@ -190,15 +190,15 @@ impl Db {
             Change::Delete => batch.delete(META, meta),
         }
         let frees_space = matches!(change, Change::Delete);
-        let commit = self.engine.commit(&batch, WriteOptions { sync: None, frees_space })?;
+        let commit = self.engine.commit(&mut batch, WriteOptions { sync: None, frees_space })?;
         drop(stripe);
-        self.settle(&commit)
+        self.settle(commit)
     }
 
     /// Waits until a visible write is as durable as the sync mode promises.
-    fn settle(&self, commit: &Commit) -> Result<()> {
+    fn settle(&self, commit: Commit) -> Result<()> {
         match self.sync {
-            SyncMode::Always => self.engine.wait_durable(commit, None),
+            SyncMode::Always => self.engine.wait_durable(commit, None).map(|_| ()),
             SyncMode::Interval | SyncMode::Off => Ok(()),
         }
     }
