@@ -4,6 +4,8 @@
 //! The layers, top down; each may import only those below it (see docs/ARCHITECTURE.md):
 //! `ffi` (the C ABI), `commands`, `types` (Redis semantics), `encoding`, `engine`, `io`.
 
+#![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "tests use small numbers"))]
+
 pub mod encoding;
 pub mod engine;
 mod error;

@@ -19,7 +19,11 @@ impl Core {
         if resident > most {
             resident = self.drop_unused(&tables, resident, most);
         }
-        self.cache.set_capacity(share.saturating_sub(resident).max(share / 8));
+        let capacity = share.saturating_sub(resident).max(share / 8);
+        // The cache reorganises itself at every change: not for a little.
+        if self.cache.capacity().abs_diff(capacity) > share / 64 {
+            self.cache.set_capacity(capacity);
+        }
     }
 
     fn open_tables(&self) -> Vec<Arc<Table>> {

@@ -1,9 +1,10 @@
 //! LMDB: a B+ tree in a memory map.
 //!
 //! It has no cache of its own (the page cache serves it, whatever the row), no log, no filters
-//! and no compression. Unsynced rows use `MDB_NOSYNC`: fast, but a power cut may corrupt the
-//! store, which is more than the peers' unsynced writes risk. Each read and write is a
-//! transaction of its own.
+//! and no compression. Unsynced rows use `MDB_NOSYNC` and `MDB_WRITEMAP`: about four times as fast
+//! as without the map, but a power cut may corrupt the store, which is more than the peers'
+//! unsynced writes risk. Synced rows use neither: they are faster without the map. Each read and
+//! write is a transaction of its own.
 
 use std::ops::Bound;
 use std::path::Path;
@@ -97,12 +98,14 @@ impl Peer for Lmdb {
 
 #[expect(unsafe_code, reason = "heed leaves the rules of a memory map to the caller")]
 fn open_env(dir: &Path, map: usize, synced: bool) -> Result<Env> {
-    let flags = if synced { EnvFlags::empty() } else { EnvFlags::NO_SYNC };
+    let unsynced = EnvFlags::NO_SYNC | EnvFlags::WRITE_MAP;
+    let flags = if synced { EnvFlags::empty() } else { unsynced };
     let mut options = EnvOpenOptions::new();
     options.map_size(map).max_readers(64);
-    // SAFETY: NO_SYNC gives up durability, which the unsynced rows do without, and no flag that
-    // turns off locking is set. The directory was made for this process alone, so nobody else
-    // changes the mapped file.
+    // SAFETY: NO_SYNC gives up durability, which the unsynced rows do without; WRITE_MAP asks
+    // that nothing else writes into the map, and only heed knows its address; no flag that turns
+    // off locking is set. The directory was made for this process alone, so nobody else changes
+    // or cuts the mapped file.
     unsafe {
         options.flags(flags);
         Ok(options.open(dir)?)

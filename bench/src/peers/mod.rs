@@ -106,10 +106,7 @@ pub(crate) fn dispatch<J: Job>(kind: Kind, job: J) -> Result<J::Output> {
         return Err(format!("{} is not in this build: {reason}", kind.title()).into());
     }
     match kind {
-        #[cfg(feature = "engine")]
         Kind::Lsmkv => job.run::<lsmkv::Lsmkv>(),
-        #[cfg(not(feature = "engine"))]
-        Kind::Lsmkv => Err("not built".into()),
         #[cfg(has_rocksdb)]
         Kind::Rocksdb => job.run::<rocksdb::Rocksdb>(),
         #[cfg(not(has_rocksdb))]

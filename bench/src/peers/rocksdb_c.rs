@@ -160,7 +160,7 @@ impl Db {
     pub(crate) fn iter(&self, start: Option<&[u8]>) -> Result<Iter<'_>> {
         // SAFETY: both handles live as long as self, which the iterator borrows.
         let raw = unsafe { rocksdb_create_iterator(self.raw.as_ptr(), self.read.as_ptr()) };
-        let iter = Iter { raw: created(raw)?, _db: PhantomData };
+        let mut iter = Iter { raw: created(raw)?, valid: false, _db: PhantomData };
         // SAFETY: the iterator was just created; the key is only read during the call.
         unsafe {
             match start {
@@ -169,6 +169,7 @@ impl Db {
                 }
                 None => rocksdb_iter_seek_to_first(iter.raw.as_ptr()),
             }
+            iter.valid = rocksdb_iter_valid(iter.raw.as_ptr()) != 0;
         }
         Ok(iter)
     }
@@ -234,6 +235,8 @@ impl Drop for Value<'_> {
 /// A position in the database.
 pub(crate) struct Iter<'a> {
     raw: NonNull<RawIterator>,
+    /// Whether it is at an entry, asked once a move.
+    valid: bool,
     _db: PhantomData<&'a Db>,
 }
 
@@ -242,12 +245,12 @@ impl Iter<'_> {
     pub(crate) fn entry(&self) -> Option<(&[u8], &[u8])> {
         let raw = self.raw.as_ptr();
         let (mut key_len, mut value_len) = (0, 0);
+        if !self.valid {
+            return None;
+        }
         // SAFETY: the handle is live, and key and value are asked for only where it is valid;
         // they stay until the iterator moves, which needs `&mut self`.
         unsafe {
-            if rocksdb_iter_valid(raw) == 0 {
-                return None;
-            }
             let key = borrowed(rocksdb_iter_key(raw, &raw mut key_len), key_len);
             let value = borrowed(rocksdb_iter_value(raw, &raw mut value_len), value_len);
             Some((key, value))
@@ -256,11 +259,13 @@ impl Iter<'_> {
 
     /// Moves on from an entry; does nothing where there is none.
     pub(crate) fn advance(&mut self) {
+        if !self.valid {
+            return;
+        }
         // SAFETY: the handle is live, and RocksDB is only asked to move a valid iterator.
         unsafe {
-            if rocksdb_iter_valid(self.raw.as_ptr()) != 0 {
-                rocksdb_iter_next(self.raw.as_ptr());
-            }
+            rocksdb_iter_next(self.raw.as_ptr());
+            self.valid = rocksdb_iter_valid(self.raw.as_ptr()) != 0;
         }
     }
 

@@ -22,10 +22,11 @@ const BARS: [Kind; 3] = [Kind::Lsmkv, Kind::Fjall, Kind::Lmdb];
 
 const STYLE: &str = "\
   .ground { fill: #ffffff; } text { fill: #24292f; font: 12px system-ui, sans-serif; }
-  .small { font-size: 9px; } .grid { stroke: #d0d7de; } .one { stroke: #57606a; }
+  .small { font-size: 9px; paint-order: stroke; stroke: #ffffff; stroke-width: 3px; }
+  .grid { stroke: #d0d7de; } .one { stroke: #57606a; }
   .lsmkv { fill: #0969da; } .fjall { fill: #bf8700; } .lmdb { fill: #8c959f; }
   @media (prefers-color-scheme: dark) {
-    .ground { fill: #0d1117; } text { fill: #e6edf3; }
+    .ground { fill: #0d1117; } text { fill: #e6edf3; } .small { stroke: #0d1117; }
     .grid { stroke: #30363d; } .one { stroke: #8d96a0; }
     .lsmkv { fill: #58a6ff; } .fjall { fill: #d29922; } .lmdb { fill: #6e7681; }
   }

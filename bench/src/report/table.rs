@@ -76,10 +76,11 @@ fn legend(summary: &Summary) -> String {
          Every put is a write of its own; unsynced ones reach the operating system. Reads follow \
          a flush and quiet\n\
          compactions (LMDB: a sync) and a warm-up of a tenth.\n\
-         LMDB: unsynced rows run with MDB_NOSYNC, which is not crash safe; it has no cache of \
-         its own, so the page\n\
-         cache serves it in every row; each get is a read transaction. fjall: its default \
-         filters (10 bits, more in level 0).\n\
+         LMDB: unsynced rows run with MDB_NOSYNC and MDB_WRITEMAP, which is not crash safe; it \
+         has no cache of its\n\
+         own, so the page cache serves it in every row; each get is a read transaction. fjall: \
+         its default filters\n\
+         (10 bits, more in level 0). lsmkv: sync = off for unsynced rows, always for fillsync.\n\
          Write amplification: write_bytes of /proc/self/io from the first put until settled, to \
          bytes of keys and values.\n",
         plan.num,

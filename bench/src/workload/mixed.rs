@@ -20,7 +20,7 @@ pub(crate) fn read_while_writing<P: Peer>(
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| stopping(&stop, || read(peer, plan, &stop)));
         let writer = scope.spawn(|| stopping(&stop, || write(peer, plan, values, &stop)));
-        let end = Instant::now() + Duration::from_secs_f64(plan.mixed_seconds.clamp(0.01, 3600.0));
+        let end = Instant::now() + Duration::try_from_secs_f64(plan.mixed_seconds)?;
         while !stop.load(Ordering::Relaxed) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(5));
         }

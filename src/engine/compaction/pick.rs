@@ -196,3 +196,6 @@ fn pick_tombstones(
         Some(Plan::Merge { inputs, output_level: level, reason: Reason::Tombstones })
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ use super::block::Block;
 use super::block_cursor::BlockCursor;
 use super::format::{Malformed, TRAILER_BYTES};
 use super::table::{Resident, Table};
-use crate::engine::entry::Tag;
+use crate::engine::entry::{Kind, Tag};
 use crate::engine::iter::cursor::Cursor;
 use crate::error::{Error, Result};
 
@@ -70,17 +70,31 @@ impl TableCursor {
         }
     }
 
-    /// Forgets position, failure and what was read ahead: the start of every seek.
-    fn start_over(&mut self) -> Result<Arc<Resident>> {
+    /// Forgets position, failure and what was read ahead, then moves: every seek.
+    fn start_over(
+        &mut self,
+        movement: impl FnOnce(&mut Self, &Resident) -> Result<()>,
+    ) -> Result<()> {
         self.leave();
         self.failure = None;
         self.ahead.reset();
-        if let Some(resident) = &self.resident {
-            return Ok(Arc::clone(resident));
-        }
-        let resident = self.table.resident()?;
-        self.resident = Some(Arc::clone(&resident));
-        Ok(resident)
+        let moved = self.with_resident(movement);
+        self.settle(moved)
+    }
+
+    /// Runs a movement with the resident parts. They are taken out and put back, since a
+    /// reference count touched at every block would be shared by all cursors of the table.
+    fn with_resident(
+        &mut self,
+        movement: impl FnOnce(&mut Self, &Resident) -> Result<()>,
+    ) -> Result<()> {
+        let resident = match self.resident.take() {
+            Some(resident) => resident,
+            None => self.table.resident()?,
+        };
+        let moved = movement(self, &resident);
+        self.resident = Some(resident);
+        moved
     }
 
     fn leave(&mut self) {
@@ -118,8 +132,7 @@ impl TableCursor {
         self.stand(resident, number, block, last)
     }
 
-    fn try_seek(&mut self, key: &[u8], tag: Tag) -> Result<()> {
-        let resident = self.start_over()?;
+    fn enter_at(&mut self, resident: &Resident, key: &[u8], tag: Tag) -> Result<()> {
         let number = resident.index.search(key, tag);
         if number == resident.index.count() {
             return Ok(());
@@ -128,23 +141,22 @@ impl TableCursor {
         let entry = block.lower_bound(key, tag);
         let entry = entry.map_err(|why| self.table.malformed(&resident.index, number, why))?;
         if entry == block.count() {
-            return self.enter_first(&resident, number + 1);
+            return self.enter_first(resident, number + 1);
         }
-        self.stand(&resident, number, block, entry)
+        self.stand(resident, number, block, entry)
     }
 
-    fn try_seek_before(&mut self, key: &[u8], tag: Tag) -> Result<()> {
-        let resident = self.start_over()?;
+    fn enter_before(&mut self, resident: &Resident, key: &[u8], tag: Tag) -> Result<()> {
         let number = resident.index.search(key, tag);
         if number == resident.index.count() {
-            return self.enter_last(&resident, number.checked_sub(1));
+            return self.enter_last(resident, number.checked_sub(1));
         }
         let block = self.table.block(&resident.index, number, self.fill_cache)?;
         let entry = block.lower_bound(key, tag);
         let entry = entry.map_err(|why| self.table.malformed(&resident.index, number, why))?;
         match entry.checked_sub(1) {
-            Some(entry) => self.stand(&resident, number, block, entry),
-            None => self.enter_last(&resident, number.checked_sub(1)),
+            Some(entry) => self.stand(resident, number, block, entry),
+            None => self.enter_last(resident, number.checked_sub(1)),
         }
     }
 
@@ -152,21 +164,24 @@ impl TableCursor {
     #[cold]
     fn next_block(&mut self) -> Result<()> {
         self.leave();
-        let Some(resident) = self.resident.clone() else { return Ok(()) };
         let number = self.number + 1;
-        if self.fill_cache || number >= resident.index.count() {
-            return self.enter_first(&resident, number);
-        }
-        let block = self.block_ahead(&resident, number)?;
-        self.stand(&resident, number, block, 0)
+        let moved = self.with_resident(|cursor, resident| {
+            if cursor.fill_cache || number >= resident.index.count() {
+                return cursor.enter_first(resident, number);
+            }
+            let block = cursor.block_ahead(resident, number)?;
+            cursor.stand(resident, number, block, 0)
+        });
+        self.settle(moved)
     }
 
     /// Before the first entry of a block.
     #[cold]
     fn previous_block(&mut self) -> Result<()> {
         self.leave();
-        let Some(resident) = self.resident.clone() else { return Ok(()) };
-        self.enter_last(&resident, self.number.checked_sub(1))
+        let number = self.number.checked_sub(1);
+        let moved = self.with_resident(|cursor, resident| cursor.enter_last(resident, number));
+        self.settle(moved)
     }
 
     /// Data block `number` out of the bytes read ahead, which are refilled if need be.
@@ -229,7 +244,7 @@ impl Cursor for TableCursor {
 
     #[inline]
     fn tag(&self) -> Tag {
-        self.at.as_ref().map_or(Tag::from_raw(0).unwrap_or(Tag::newest_at(0)), BlockCursor::tag)
+        self.at.as_ref().map_or(Tag::new(0, Kind::Delete), BlockCursor::tag)
     }
 
     #[inline]
@@ -242,25 +257,21 @@ impl Cursor for TableCursor {
     }
 
     fn seek_to_first(&mut self) -> Result<()> {
-        let moved = self.start_over().and_then(|resident| self.enter_first(&resident, 0));
-        self.settle(moved)
+        self.start_over(|cursor, resident| cursor.enter_first(resident, 0))
     }
 
     fn seek_to_last(&mut self) -> Result<()> {
-        let moved = self
-            .start_over()
-            .and_then(|resident| self.enter_last(&resident, resident.index.count().checked_sub(1)));
-        self.settle(moved)
+        self.start_over(|cursor, resident| {
+            cursor.enter_last(resident, resident.index.count().checked_sub(1))
+        })
     }
 
     fn seek(&mut self, key: &[u8], tag: Tag) -> Result<()> {
-        let moved = self.try_seek(key, tag);
-        self.settle(moved)
+        self.start_over(|cursor, resident| cursor.enter_at(resident, key, tag))
     }
 
     fn seek_before(&mut self, key: &[u8], tag: Tag) -> Result<()> {
-        let moved = self.try_seek_before(key, tag);
-        self.settle(moved)
+        self.start_over(|cursor, resident| cursor.enter_before(resident, key, tag))
     }
 
     #[inline]
@@ -268,10 +279,7 @@ impl Cursor for TableCursor {
         let Some(at) = &mut self.at else { return self.standing_failure() };
         match at.next() {
             Ok(true) => Ok(()),
-            Ok(false) => {
-                let moved = self.next_block();
-                self.settle(moved)
-            }
+            Ok(false) => self.next_block(),
             Err(why) => self.fail_in_block(why),
         }
     }
@@ -281,10 +289,7 @@ impl Cursor for TableCursor {
         let Some(at) = &mut self.at else { return self.standing_failure() };
         match at.prev() {
             Ok(true) => Ok(()),
-            Ok(false) => {
-                let moved = self.previous_block();
-                self.settle(moved)
-            }
+            Ok(false) => self.previous_block(),
             Err(why) => self.fail_in_block(why),
         }
     }

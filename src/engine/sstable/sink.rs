@@ -58,6 +58,8 @@ impl Sink {
             let packed = std::mem::take(&mut self.packed);
             let handle = self.framed(&[&packed], LZ4);
             self.packed = packed;
+            self.packed.clear();
+            self.packed.shrink_to(BUFFER_BYTES);
             return handle;
         }
         self.framed(parts, STORED)
@@ -126,6 +128,7 @@ impl Sink {
     /// Leaves `original length | LZ4` in `packed`; `false` when that does not pay.
     fn compress(&mut self, parts: &[&[u8]], raw: usize) -> bool {
         self.plain.clear();
+        self.plain.shrink_to(BUFFER_BYTES);
         parts.iter().for_each(|part| self.plain.extend_from_slice(part));
         let Ok(original) = u32::try_from(raw) else { return false };
         self.packed.resize(4 + get_maximum_output_size(raw), 0);

@@ -8,7 +8,7 @@ use super::block_cursor::BlockCursor;
 use super::format::Malformed;
 use super::properties::Properties;
 use super::table::{Resident, Table};
-use crate::engine::entry::{MAX_SEQUENCE, Tag, compare, hash_key};
+use crate::engine::entry::{Tag, compare, hash_key};
 use crate::error::Error;
 
 /// What has been seen of the table so far.
@@ -67,9 +67,6 @@ impl Seen {
             properties.smallest = key.to_vec();
         } else if compare(&properties.largest, self.last_tag, key, tag) != Ordering::Less {
             return Err(Malformed("entries do not ascend"));
-        }
-        if tag.sequence() > MAX_SEQUENCE {
-            return Err(Malformed("sequence number is out of range"));
         }
         properties.count(key, tag, value);
         properties.largest.clear();

@@ -111,23 +111,23 @@ mod tests {
 
     fn kind_of(fs: &TestFs, content: &[u8]) -> ErrorKind {
         fs.replace("CURRENT", content);
-        read_current(fs, dir()).unwrap_err().kind()
+        read_current(fs.io(), dir()).unwrap_err().kind()
     }
 
     #[test]
     fn the_last_manifest_set_is_the_one_in_force() {
         let fs = TestFs::new();
-        assert_eq!(read_current(&*fs, dir()).unwrap(), None);
-        set_current(&*fs, dir(), 7).unwrap();
-        assert_eq!(read_current(&*fs, dir()).unwrap(), Some(7));
-        set_current(&*fs, dir(), 12_345_678).unwrap();
-        assert_eq!(read_current(&*fs, dir()).unwrap(), Some(12_345_678));
+        assert_eq!(read_current(fs.io(), dir()).unwrap(), None);
+        set_current(fs.io(), dir(), 7).unwrap();
+        assert_eq!(read_current(fs.io(), dir()).unwrap(), Some(7));
+        set_current(fs.io(), dir(), 12_345_678).unwrap();
+        assert_eq!(read_current(fs.io(), dir()).unwrap(), Some(12_345_678));
     }
 
     #[test]
     fn the_content_is_the_documented_text() {
         let fs = TestFs::new();
-        set_current(&*fs, dir(), 17).unwrap();
+        set_current(fs.io(), dir(), 17).unwrap();
         let crc = crc32fast::hash(b"lsmkv format 1\nmanifest 17\n");
         let expected = format!("lsmkv format 1\nmanifest 17\ncrc {crc:08x}\n");
         assert_eq!(fs.content("CURRENT"), expected.into_bytes());
@@ -160,7 +160,7 @@ mod tests {
     fn a_left_over_temporary_does_not_block_the_next_switch() {
         let fs = TestFs::new();
         fs.replace("CURRENT.tmp", b"half");
-        set_current(&*fs, dir(), 3).unwrap();
-        assert_eq!(read_current(&*fs, dir()).unwrap(), Some(3));
+        set_current(fs.io(), dir(), 3).unwrap();
+        assert_eq!(read_current(fs.io(), dir()).unwrap(), Some(3));
     }
 }

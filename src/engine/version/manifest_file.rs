@@ -186,3 +186,6 @@ fn open(fs: &dyn FileSystem, dir: &Path, number: FileNumber) -> Result<RecordRea
     }
     RecordReader::open(fs, path, number)
 }
+
+#[cfg(test)]
+mod tests;

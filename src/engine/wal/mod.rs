@@ -8,6 +8,8 @@
 //! - [`log`]: the append side that ties these together;
 //! - [`reader`], [`scan`], [`recovery`]: reading it all back, and telling a torn tail from damage.
 
+#[cfg(test)]
+mod crash_tests;
 pub mod durability;
 pub mod header;
 pub mod log;

@@ -10,9 +10,7 @@ use std::sync::Arc;
 use crate::engine::files::FileNumber;
 use crate::engine::wal::header::{FILE_HEADER_BYTES, FileHeader};
 use crate::engine::wal::position::LogPosition;
-use crate::engine::wal::record::{
-    RECORD_HEADER_BYTES, RecordKind, checksum_of, decode_header, framed_len,
-};
+use crate::engine::wal::record::{RECORD_HEADER_BYTES, RecordKind, decode_header, framed_len};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::{File, FileSystem};
 
@@ -96,8 +94,7 @@ impl RecordReader {
         if end > limit {
             return Ok(None);
         }
-        let covered = bytes.get(8..).unwrap_or_default();
-        let mut hasher = checksum_of(at.segment, at.offset, covered);
+        let mut hasher = header.hasher;
         let len = header.len as usize;
         self.feed(&mut hasher, header_end, len)?;
         let valid = hasher.finalize() == header.crc;

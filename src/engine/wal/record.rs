@@ -1,20 +1,23 @@
 //! The framing of log and manifest records.
 //!
 //! ```text
-//!  0        4      8      12     16               24              32
-//!  | magic  | crc  | len  | kind | synced segment | synced offset | payload | zeros to 8 |
+//!  0        4      8      12             16               24              32
+//!  | magic  | crc  | len  | kind | check | synced segment | synced offset | payload | zeros to 8 |
 //! ```
-//! All integers little-endian; `len` is the payload's length without the padding. `crc` covers
-//! the file's number and the record's offset, then the bytes from `len` to the payload's end: a
-//! record that was moved, or left over from another file, is not valid. The synced position says
-//! how far the log (or manifest) was known to be durable when the record was written, and is
-//! never beyond the record itself.
+//! All integers little-endian; `len` is the payload's length without the padding; `kind` is one
+//! byte, `check` three. `crc` covers the file's number and the record's offset, then the bytes
+//! from `len` to the payload's end with `check` taken as zero: a record that was moved, or left
+//! over from another file, is not valid. The synced position says how far the log (or manifest)
+//! was known to be durable when the record was written, and is never beyond the record itself.
+//!
+//! `check` is the upper 24 bits of that crc before the payload. It makes a header checkable on
+//! its own, so that no length is followed which was not written here: without it, a torn commit
+//! of a value that looks like many headers could make the search for records take hours.
 
 use crc32fast::Hasher;
 
-use crate::engine::files::FileNumber;
 use crate::engine::wal::position::LogPosition;
-use crate::io::codec::Reader;
+use crate::io::codec::{Reader, put_u32, put_u64};
 
 /// Bytes before the payload.
 pub const RECORD_HEADER_BYTES: usize = 32;
@@ -38,17 +41,19 @@ pub enum RecordKind {
     Link = 2,
 }
 
-/// The checked fields of a record's header; its crc is still to be compared.
-#[derive(Clone, Copy, Debug)]
+/// The checked fields of a record's header; its payload is still to be compared with the crc.
+#[derive(Clone, Debug)]
 pub struct RecordHeader {
     /// What the payload is.
     pub kind: RecordKind,
-    /// How far the file's kind was durable when this was written.
+    /// How far the log (or manifest) was durable when this was written.
     pub synced: LogPosition,
-    /// Claimed length of the payload: only as good as the crc.
+    /// Length of the payload.
     pub len: u32,
     /// The stored checksum.
     pub crc: u32,
+    /// The checksum so far: it lacks the payload.
+    pub hasher: Hasher,
 }
 
 /// Bytes a record with `payload` bytes takes, padding included.
@@ -56,7 +61,7 @@ pub fn framed_len(payload: u64) -> u64 {
     (RECORD_HEADER_BYTES as u64).saturating_add(payload).next_multiple_of(RECORD_ALIGNMENT)
 }
 
-/// Appends the record that is to stand at `offset` of file `number`.
+/// Appends the record that is to stand at `at`.
 pub fn encode(
     out: &mut Vec<u8>,
     at: LogPosition,
@@ -67,47 +72,50 @@ pub fn encode(
     debug_assert!(at.offset.is_multiple_of(RECORD_ALIGNMENT) && synced <= at);
     let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
     debug_assert_eq!(len as usize, payload.len(), "the caller limits payloads");
-    let mut covered = [0; RECORD_HEADER_BYTES - 8];
-    write_fields(&mut covered, len, kind, synced);
-    let mut hasher = checksum_of(at.segment, at.offset, &covered);
+    let mut hasher = header_checksum(at, len, kind, synced);
+    let kind_and_check = kind as u32 | header_check(&hasher) << 8;
     hasher.update(payload);
     out.extend_from_slice(&RECORD_MAGIC);
-    out.extend_from_slice(&hasher.finalize().to_le_bytes());
-    out.extend_from_slice(&covered);
+    put_u32(out, hasher.finalize());
+    put_u32(out, len);
+    put_u32(out, kind_and_check);
+    put_u64(out, synced.segment);
+    put_u64(out, synced.offset);
     out.extend_from_slice(payload);
     let padding = payload.len().next_multiple_of(8) - payload.len();
     out.extend(std::iter::repeat_n(0, padding));
 }
 
-fn write_fields(out: &mut [u8; 24], len: u32, kind: RecordKind, synced: LogPosition) {
-    let fields = u128::from(len) | u128::from(kind as u32) << 32 | u128::from(synced.segment) << 64;
-    let (first, last) = out.split_at_mut(16);
-    first.copy_from_slice(&fields.to_le_bytes());
-    last.copy_from_slice(&synced.offset.to_le_bytes());
-}
-
-/// A checksum begun with what binds a record to its place and with its header after the crc.
-pub fn checksum_of(number: FileNumber, offset: u64, covered_header: &[u8]) -> Hasher {
+/// The checksum over what binds a record to its place and over its header's fields.
+fn header_checksum(at: LogPosition, len: u32, kind: RecordKind, synced: LogPosition) -> Hasher {
     let mut hasher = Hasher::new();
-    hasher.update(&number.to_le_bytes());
-    hasher.update(&offset.to_le_bytes());
-    hasher.update(covered_header);
+    hasher.update(&at.segment.to_le_bytes());
+    hasher.update(&at.offset.to_le_bytes());
+    hasher.update(&len.to_le_bytes());
+    hasher.update(&(kind as u32).to_le_bytes());
+    hasher.update(&synced.segment.to_le_bytes());
+    hasher.update(&synced.offset.to_le_bytes());
     hasher
 }
 
-/// Reads the header of a record at `at`; `None` if no valid record can start like that.
+fn header_check(hasher: &Hasher) -> u32 {
+    hasher.clone().finalize() >> 8
+}
+
+/// Reads the header of a record at `at`; `None` if it is not that of a record written there.
 pub fn decode_header(bytes: &[u8], at: LogPosition) -> Option<RecordHeader> {
     let rest = bytes.strip_prefix(&RECORD_MAGIC)?;
     let mut reader = Reader::new(rest);
-    let crc = reader.u32()?;
-    let len = reader.u32()?;
-    let kind = match reader.u32()? {
+    let (crc, len, kind_and_check) = (reader.u32()?, reader.u32()?, reader.u32()?);
+    let synced = LogPosition::new(reader.u64()?, reader.u64()?);
+    let kind = match kind_and_check & 0xff {
         1 => RecordKind::Data,
         2 if len as usize == LINK_PAYLOAD_BYTES => RecordKind::Link,
         _ => return None,
     };
-    let synced = LogPosition::new(reader.u64()?, reader.u64()?);
-    (synced <= at).then_some(RecordHeader { kind, synced, len, crc })
+    let hasher = header_checksum(at, len, kind, synced);
+    let written_here = header_check(&hasher) == kind_and_check >> 8 && synced <= at;
+    written_here.then_some(RecordHeader { kind, synced, len, crc, hasher })
 }
 
 /// The payload of a link to the segment that ended at `previous`.
@@ -132,40 +140,63 @@ mod tests {
         let mut out = Vec::new();
         let at = LogPosition::new(0x0102, 64);
         encode(&mut out, at, RecordKind::Data, LogPosition::new(3, 40), b"hello");
-        let mut expected = vec![0xD7, 0x4C, 0x9B, 0xE1];
-        let covered: Vec<u8> = [
-            &[5, 0, 0, 0][..],
-            &[1, 0, 0, 0],
-            &[3, 0, 0, 0, 0, 0, 0, 0],
-            &[40, 0, 0, 0, 0, 0, 0, 0],
-            b"hello",
-        ]
-        .concat();
         let place = [[2, 1, 0, 0, 0, 0, 0, 0], [64, 0, 0, 0, 0, 0, 0, 0]].concat();
-        let crc = crc32fast::hash(&[&place[..], &covered].concat());
-        expected.extend_from_slice(&crc.to_le_bytes());
-        expected.extend_from_slice(&covered);
-        expected.extend_from_slice(&[0, 0, 0]);
-        assert_eq!(out, expected);
+        let synced = [[3, 0, 0, 0, 0, 0, 0, 0], [40, 0, 0, 0, 0, 0, 0, 0]].concat();
+        let covered = [&place[..], &[5, 0, 0, 0, 1, 0, 0, 0], &synced].concat();
+        let check = crc32fast::hash(&covered).to_le_bytes();
+        let crc = crc32fast::hash(&[&covered[..], b"hello"].concat()).to_le_bytes();
+        let expected = [
+            &[0xD7, 0x4C, 0x9B, 0xE1][..],
+            &crc,
+            &[5, 0, 0, 0],
+            &[1, check[1], check[2], check[3]],
+            &synced,
+            b"hello\0\0\0",
+        ];
+        assert_eq!(out, expected.concat());
         assert_eq!(framed_len(5), 40);
         assert_eq!(framed_len(8), 40);
         assert_eq!(framed_len(9), 48);
     }
 
+    /// A header whose check is right, whatever it says.
+    fn header(at: LogPosition, len: u32, kind: u32, synced: LogPosition) -> Vec<u8> {
+        let mut hasher = Hasher::new();
+        for word in [at.segment, at.offset] {
+            hasher.update(&word.to_le_bytes());
+        }
+        let tail = [synced.segment.to_le_bytes(), synced.offset.to_le_bytes()].concat();
+        let fields = [len.to_le_bytes(), kind.to_le_bytes()].concat();
+        hasher.update(&[&fields[..], &tail].concat());
+        let check = hasher.finalize() >> 8;
+        let kind = kind | check << 8;
+        [&RECORD_MAGIC[..], &[0; 4], &len.to_le_bytes(), &kind.to_le_bytes(), &tail].concat()
+    }
+
     #[test]
     fn a_header_that_claims_a_later_sync_or_an_unknown_kind_is_refused() {
         let at = LogPosition::new(5, 32);
-        let mut out = Vec::new();
-        encode(&mut out, at, RecordKind::Link, at, &encode_link(LogPosition::new(4, 96)));
-        assert!(decode_header(&out, at).is_some());
-        assert!(decode_header(&out, LogPosition::new(5, 24)).is_none(), "synced beyond itself");
-        let mut unknown = out.clone();
-        unknown[12] = 3;
-        assert!(decode_header(&unknown, at).is_none());
-        let mut long_link = out.clone();
-        long_link[8] = 17;
-        assert!(decode_header(&long_link, at).is_none());
-        assert!(decode_header(&out[..31], at).is_none());
+        let decode = |len, kind, synced| decode_header(&header(at, len, kind, synced), at);
+        assert!(decode(16, 1, at).is_some());
+        assert!(decode(16, 2, at).is_some());
+        assert!(decode(16, 1, LogPosition::new(5, 40)).is_none(), "synced beyond itself");
+        assert!(decode(16, 0, at).is_none());
+        assert!(decode(16, 3, at).is_none());
+        assert!(decode(17, 2, at).is_none(), "a link of another length");
+        assert!(decode_header(&header(at, 16, 1, at)[..31], at).is_none());
+    }
+
+    #[test]
+    fn a_changed_or_moved_header_is_refused_without_its_payload() {
+        let at = LogPosition::new(5, 64);
+        let good = header(at, 5, 1, LogPosition::new(4, 32));
+        for bit in (0..32).chain(64..256) {
+            let mut bad = good.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode_header(&bad, at).is_none(), "bit {bit}");
+        }
+        assert!(decode_header(&good, LogPosition::new(5, 72)).is_none());
+        assert!(decode_header(&good, LogPosition::new(6, 64)).is_none());
     }
 
     #[test]

@@ -47,8 +47,8 @@ pub struct Recovered {
 /// Replays the data records from `start` to the log's end, in order; `on_record` gets the
 /// position at which each ends, and its payload.
 ///
-/// `start.offset` 0 asks for every segment from `start.segment` on, whether that one exists or
-/// not. `cuts` are those of the manifest, in any order.
+/// A `start.offset` before the first record asks for every segment from `start.segment` on,
+/// whether that one exists or not. `cuts` are those of the manifest, in any order.
 pub fn recover(
     fs: &dyn FileSystem,
     dir: &Path,
@@ -225,12 +225,14 @@ impl<F: FnMut(LogPosition, &[u8]) -> Result<()>> Recovery<'_, F> {
         self.finish(later)
     }
 
-    /// With an offset to start at, its segment must be there.
+    /// With a record before the start, its segment must be there.
     fn require_first(&self, chain: &[Living]) -> Result<()> {
         let number = self.start.segment;
         let cut = self.out.segments.first().is_some_and(|&(first, _)| first == number);
         let living = chain.first().is_some_and(|first| first.number == number);
-        self.require(self.start.offset == 0 || cut || living, number)
+        // Without a record before the start the segment may have been empty, and removed.
+        let anywhere = self.start.offset <= FILE_HEADER_BYTES;
+        self.require(anywhere || cut || living, number)
     }
 
     /// A segment's name was durable before its successor was begun: if a link names a segment

@@ -173,3 +173,88 @@ fn checksum(slot: u64, fields: &[u8]) -> u32 {
     hasher.update(fields);
     hasher.finalize()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::wal::testing::{TestFs, dir};
+
+    fn noted(fs: &TestFs) -> SyncState {
+        SyncFile::read(fs.io(), dir()).unwrap()
+    }
+
+    fn at(offset: u64) -> LogPosition {
+        LogPosition::new(7, offset)
+    }
+
+    #[test]
+    fn notes_of_log_and_manifest_stand_side_by_side_and_survive_reopening() {
+        let fs = TestFs::new();
+        assert_eq!(noted(&fs), SyncState::default(), "there is no file yet");
+        let file = SyncFile::open(fs.io(), dir()).unwrap();
+        assert_eq!(file.state(), SyncState::default());
+        file.note_log(at(100)).unwrap();
+        file.note_manifest(9, 50).unwrap();
+        let expected = SyncState { log: at(100), manifest: 9, manifest_offset: 50 };
+        assert_eq!((noted(&fs), file.state()), (expected, expected));
+        let file = SyncFile::open(fs.io(), dir()).unwrap();
+        file.note_log(at(200)).unwrap();
+        assert_eq!(noted(&fs), SyncState { log: at(200), ..expected });
+    }
+
+    #[test]
+    fn a_slot_has_the_documented_bytes() {
+        let fs = TestFs::new();
+        let file = SyncFile::open(fs.io(), dir()).unwrap();
+        file.note_log(at(0x0201)).unwrap();
+        file.note_manifest(9, 50).unwrap();
+        file.note_log(at(0x0301)).unwrap();
+        let content = fs.content("SYNC");
+        assert_eq!(content.len(), 1024);
+        let slot = &content[512..560];
+        assert_eq!(&slot[..4], b"SYN1");
+        let words: Vec<u64> =
+            slot[8..].chunks(8).map(|w| u64::from_le_bytes(w.try_into().unwrap())).collect();
+        assert_eq!(words, [3, 7, 0x0301, 9, 50]);
+        let covered = [&1u64.to_le_bytes()[..], &slot[8..]].concat();
+        assert_eq!(slot[4..8], crc32fast::hash(&covered).to_le_bytes());
+    }
+
+    #[test]
+    fn a_damaged_slot_leaves_the_other_one() {
+        let fs = TestFs::new();
+        let file = SyncFile::open(fs.io(), dir()).unwrap();
+        for offset in [100, 200, 300] {
+            file.note_log(at(offset)).unwrap();
+        }
+        for bit in 0..48 * 8 {
+            let copy = fs.copy();
+            copy.change("SYNC", |data| data[512 + bit / 8] ^= 1 << (bit % 8));
+            assert_eq!(noted(&copy).log, at(200), "bit {bit} of the newer slot");
+            let copy = fs.copy();
+            copy.change("SYNC", |data| data[bit / 8] ^= 1 << (bit % 8));
+            assert_eq!(noted(&copy).log, at(300), "bit {bit} of the older slot");
+        }
+        let copy = fs.copy();
+        copy.change("SYNC", |data| data.truncate(530));
+        assert_eq!(noted(&copy).log, at(200));
+    }
+
+    #[test]
+    fn slots_that_changed_places_do_not_count() {
+        let fs = TestFs::new();
+        let file = SyncFile::open(fs.io(), dir()).unwrap();
+        file.note_log(at(100)).unwrap();
+        fs.change("SYNC", |data| data.rotate_left(512));
+        assert_eq!(noted(&fs), SyncState::default());
+    }
+
+    #[test]
+    fn a_file_without_a_valid_slot_is_used_again() {
+        let fs = TestFs::new();
+        fs.replace("SYNC", b"");
+        let file = SyncFile::open(fs.io(), dir()).unwrap();
+        file.note_log(at(100)).unwrap();
+        assert_eq!(noted(&fs).log, at(100));
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::{Collector, TableWriter, WriterOptions};
+use super::super::{Collector, Table, TableCursor, TableWriter, WriterOptions};
 use super::support::{Entry, PLAIN, TestFile, open, open_cached, path, put, table_of, write};
 use crate::engine::entry::{Kind, MAX_SEQUENCE, Tag, hash_key};
 use crate::engine::iter::cursor::Cursor;
@@ -198,4 +198,13 @@ fn threads_read_one_table_while_its_parts_are_evicted() {
             std::thread::yield_now();
         });
     });
+}
+
+#[test]
+fn writers_and_cursors_move_between_threads_and_tables_are_shared() {
+    fn movable<T: Send>() {}
+    fn shared<T: Send + Sync>() {}
+    movable::<TableWriter>();
+    movable::<TableCursor>();
+    shared::<Table>();
 }

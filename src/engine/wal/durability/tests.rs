@@ -6,9 +6,10 @@ use std::thread;
 use super::*;
 use crate::engine::wal::log::Log;
 use crate::engine::wal::sync_file::SyncFile;
-use crate::engine::wal::testing::{TestFs, dir, env, replay_all};
+use crate::engine::wal::testing::{EIO, TestFs, dir, env, replay_all};
+use crate::io::fault::CallClass;
 
-fn log_on(fs: &Arc<TestFs>) -> Log {
+fn log_on(fs: &TestFs) -> Log {
     Log::create(env(fs, 1, 1 << 20), Vec::new()).unwrap()
 }
 
@@ -23,7 +24,7 @@ fn a_lone_writer_flushes_once_and_at_once() {
     assert_eq!((log.durable(), log.sync_count()), (end, 1));
     assert_eq!(log.sync_all().unwrap(), end);
     assert_eq!(log.sync_count(), 1, "nothing new, nothing to flush");
-    assert_eq!(SyncFile::read(&*fs, dir()).unwrap().log, end);
+    assert_eq!(SyncFile::read(fs.io(), dir()).unwrap().log, end);
 }
 
 #[test]
@@ -38,7 +39,7 @@ fn a_flush_covers_older_segments_first() {
     let names: Vec<_> = log.segments().iter().map(|cut| cut.0).collect();
     assert_eq!(names.len(), 3);
     assert_eq!(log.sync_count(), 3);
-    let synced: Vec<_> = fs.take_calls().into_iter().filter(|c| c.starts_with("sync")).collect();
+    let synced: Vec<_> = fs.take_calls().into_iter().filter(|c| c.starts_with("Sync")).collect();
     assert!(synced.is_sorted() && synced.len() == 3, "{synced:?}");
     log.append(&[b"x"], false).unwrap();
     log.sync_all().unwrap();
@@ -50,7 +51,7 @@ fn a_flush_covers_older_segments_first() {
 fn eight_writers_share_flushes() {
     let fs = TestFs::new();
     let log = log_on(&fs);
-    fs.faults.sync_delay_us.store(2000, Ordering::SeqCst);
+    fs.delay_syncs(Duration::from_micros(2000));
     let append = Mutex::new(());
     thread::scope(|scope| {
         for writer in 0..8u8 {
@@ -79,9 +80,9 @@ fn a_failed_flush_degrades_all_who_wait_and_is_not_tried_again() {
     let durable = log.append(&[b"good"], false).unwrap();
     log.sync_all().unwrap();
     let end = log.append(&[b"lost?"], false).unwrap();
-    fs.faults.sync_delay_us.store(20_000, Ordering::SeqCst);
-    fs.faults.fail_sync.store(true, Ordering::SeqCst);
-    let before = fs.faults.syncs.load(Ordering::SeqCst);
+    fs.delay_syncs(Duration::from_micros(20_000));
+    fs.fail(&[CallClass::Sync]);
+    fs.take_calls();
     let barrier = Barrier::new(8);
     thread::scope(|scope| {
         for _ in 0..8 {
@@ -89,17 +90,17 @@ fn a_failed_flush_degrades_all_who_wait_and_is_not_tried_again() {
                 barrier.wait();
                 let error = log.wait_durable(end, None).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Degraded);
-                assert!(error.message().contains("the sync failed"), "{error}");
+                assert_eq!(error.os_errno(), EIO, "{error}");
             });
         }
     });
-    fs.faults.fail_sync.store(false, Ordering::SeqCst);
+    fs.faults.disarm();
     assert_eq!(log.sync_all().unwrap_err().kind(), ErrorKind::Degraded);
     assert_eq!(log.append(&[b"more"], false).unwrap_err().kind(), ErrorKind::Degraded);
-    assert_eq!(fs.faults.syncs.load(Ordering::SeqCst), before + 1);
+    assert_eq!(fs.take_calls(), ["SyncData 000001.tmp"], "one sync, and nothing after it");
     assert_eq!(log.durable(), durable);
     assert!(log.wait_durable(durable, None).unwrap(), "what was durable before still is");
-    assert_eq!(SyncFile::read(&*fs, dir()).unwrap().log, durable);
+    assert_eq!(SyncFile::read(fs.io(), dir()).unwrap().log, durable);
 }
 
 #[test]
@@ -109,7 +110,7 @@ fn waiting_has_a_timeout_and_zero_only_asks() {
     let first = log.append(&[b"one"], false).unwrap();
     assert!(!log.wait_durable(first, Some(Duration::ZERO)).unwrap());
     assert_eq!(log.sync_count(), 0);
-    fs.faults.sync_delay_us.store(300_000, Ordering::SeqCst);
+    fs.delay_syncs(Duration::from_micros(300_000));
     thread::scope(|scope| {
         scope.spawn(|| assert!(log.wait_durable(first, Some(Duration::from_secs(9))).unwrap()));
         thread::sleep(Duration::from_millis(50));
@@ -126,7 +127,7 @@ fn waiting_has_a_timeout_and_zero_only_asks() {
 fn a_chosen_flusher_that_times_out_hands_the_flush_on() {
     let fs = TestFs::new();
     let log = log_on(&fs);
-    fs.faults.sync_delay_us.store(30_000, Ordering::SeqCst);
+    fs.delay_syncs(Duration::from_micros(30_000));
     thread::scope(|scope| {
         for _ in 0..3 {
             let first = log.append(&[b"one"], false).unwrap();
@@ -154,7 +155,7 @@ fn closing_wakes_those_who_wait() {
     let fs = TestFs::new();
     let log = log_on(&fs);
     let first = log.append(&[b"one"], false).unwrap();
-    fs.faults.sync_delay_us.store(200_000, Ordering::SeqCst);
+    fs.delay_syncs(Duration::from_micros(200_000));
     thread::scope(|scope| {
         scope.spawn(|| assert!(log.wait_durable(first, None).unwrap(), "its flush had begun"));
         thread::sleep(Duration::from_millis(50));
@@ -178,7 +179,7 @@ fn a_fault_elsewhere_leaves_nobody_waiting() {
     let health = shared.health.clone();
     let log = Log::create(shared, Vec::new()).unwrap();
     let first = log.append(&[b"one"], false).unwrap();
-    fs.faults.sync_delay_us.store(60_000, Ordering::SeqCst);
+    fs.delay_syncs(Duration::from_micros(60_000));
     thread::scope(|scope| {
         scope.spawn(|| assert!(log.wait_durable(first, None).unwrap()));
         thread::sleep(Duration::from_millis(20));

@@ -1,9 +1,10 @@
 //! Appending: segments, their order, and a full disk.
 
-use std::sync::atomic::Ordering;
+#![expect(clippy::cast_possible_truncation, reason = "tests use small numbers")]
 
 use super::*;
-use crate::engine::wal::testing::{TestFs, env, replay, replay_all};
+use crate::engine::wal::testing::{EIO, TestFs, env, replay, replay_all};
+use crate::io::fault::CallClass;
 
 const PAGE: u64 = 4096;
 
@@ -47,7 +48,7 @@ fn a_group_is_one_write() {
     log.append(&slices(&group(50, 10, 1)), false).unwrap();
     let calls = fs.take_calls();
     assert_eq!(calls.len(), 1);
-    assert!(calls[0].starts_with("write"), "{calls:?}");
+    assert!(calls[0].starts_with("WriteAt"), "{calls:?}");
     log.append(&[], false).unwrap();
     assert!(fs.take_calls().is_empty());
 }
@@ -57,14 +58,14 @@ fn a_segment_is_whole_and_durable_before_it_has_its_name() {
     let fs = TestFs::new();
     let _log = Log::create(env(&fs, 5, PAGE), Vec::new()).unwrap();
     let calls = fs.take_calls();
-    let from = calls.iter().position(|call| call == "create 000005.tmp").unwrap();
+    let from = calls.iter().position(|call| call == "Create 000005.tmp").unwrap();
     let expected = [
-        "create 000005.tmp",
-        "write 000005.tmp",
-        "allocate 000005.tmp",
-        "sync 000005.tmp",
-        "rename 000005.tmp 000005.log",
-        "sync_dir",
+        "Create 000005.tmp",
+        "WriteAt 000005.tmp",
+        "Allocate 000005.tmp",
+        "SyncAll 000005.tmp",
+        "Rename 000005.tmp",
+        "SyncDir /store",
     ];
     assert_eq!(calls[from..from + expected.len()], expected);
 }
@@ -118,7 +119,7 @@ fn the_next_segment_is_wanted_when_half_full_and_taken_without_creating_one() {
 fn a_full_disk_changes_nothing_and_the_log_goes_on_when_there_is_space() {
     let fs = TestFs::new();
     let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
-    fs.set_capacity(Some(fs.used()));
+    fs.fill_disk();
     log.append(&[&[1; 2500]], false).unwrap();
     let before = (fs.names(""), log.appended());
     for _ in 0..3 {
@@ -128,7 +129,7 @@ fn a_full_disk_changes_nothing_and_the_log_goes_on_when_there_is_space() {
     }
     assert_eq!((fs.names(""), log.appended()), before);
     log.append(&[b"what fits still goes"], false).unwrap();
-    fs.set_capacity(None);
+    fs.free_disk();
     log.append(&[&[3; 2500]], false).unwrap();
     let expected = [vec![1; 2500], b"what fits still goes".to_vec(), vec![3; 2500]];
     assert_eq!(replay_all(&fs).unwrap().0, expected);
@@ -139,7 +140,7 @@ fn a_full_disk_changes_nothing_and_the_log_goes_on_when_there_is_space() {
 fn a_delete_on_a_full_disk_uses_the_reserve_and_nothing_else_does() {
     let fs = TestFs::new();
     let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
-    fs.set_capacity(Some(fs.used()));
+    fs.fill_disk();
     log.append(&[&[1; 4000]], false).unwrap();
     assert_eq!(
         log.append(&[b"a write that is long enough not to fit"], false).unwrap_err().kind(),
@@ -149,7 +150,7 @@ fn a_delete_on_a_full_disk_uses_the_reserve_and_nothing_else_does() {
     let error = log.append(&[b"write"], false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Full, "what is left of the reserve is for deletes");
     log.append(&[b"delete 2"], true).unwrap();
-    fs.set_capacity(None);
+    fs.free_disk();
     log.append(&[b"write"], false).unwrap();
     assert!(log.spares.has_reserve(), "set aside again");
     let payloads = replay_all(&fs).unwrap().0;
@@ -163,7 +164,7 @@ fn a_reserve_segment_is_used_in_the_order_of_numbers() {
     let fs = TestFs::new();
     let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
     log.prepare_next().unwrap();
-    fs.set_capacity(Some(fs.used()));
+    fs.fill_disk();
     for fill in 0..2 {
         log.append(&[&[fill; 3900]], false).unwrap();
     }
@@ -178,11 +179,11 @@ fn a_failed_write_degrades_the_store() {
     let fs = TestFs::new();
     let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
     let end = log.append(&[b"one"], false).unwrap();
-    fs.faults.fail_write.store(true, Ordering::SeqCst);
+    fs.fail(&[CallClass::Write]);
     let error = log.append(&[b"two"], false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Degraded);
-    assert!(error.message().contains("the disk broke"), "{error}");
-    fs.faults.fail_write.store(false, Ordering::SeqCst);
+    assert_eq!(error.os_errno(), EIO, "{error}");
+    fs.faults.disarm();
     assert_eq!(log.append(&[b"three"], false).unwrap_err().kind(), ErrorKind::Degraded);
     assert_eq!(log.wait_durable(end, None).unwrap_err().kind(), ErrorKind::Degraded);
     assert_eq!(log.prepare_next().unwrap_err().kind(), ErrorKind::Degraded);
@@ -215,4 +216,31 @@ fn closing_gives_back_what_was_held_ready() {
     assert_eq!(fs.names(".log").len(), 1);
     assert_eq!(log.append(&[b"two"], false).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(log.prepare_next().unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn segments_prepared_by_another_thread_are_used_in_order() {
+    let fs = TestFs::new();
+    let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
+    let done = AtomicBool::new(false);
+    let expected: Vec<Vec<u8>> = (0..400).map(|i: usize| vec![i as u8; 900 + i % 7]).collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                if log.needs_preparation() {
+                    log.prepare_next().unwrap();
+                }
+                std::thread::yield_now();
+            }
+        });
+        for (i, payload) in expected.iter().enumerate() {
+            let end = log.append(&[payload], false).unwrap();
+            if i % 16 == 0 {
+                assert!(log.wait_durable(end, None).unwrap());
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert!(log.segments().is_sorted());
+    assert_eq!(replay_all(&fs).unwrap().0, expected);
 }

@@ -1,11 +1,12 @@
 //! Damage of every sort: what was synced is refused or whole, what was not is a prefix.
 
+#![expect(clippy::cast_possible_truncation, reason = "tests use small numbers")]
+
 use super::*;
 use crate::engine::wal::log::Log;
 use crate::engine::wal::record::{encode, encode_link};
 use crate::engine::wal::testing::{Replayed, TestFs, dir, env, replay, replay_all};
 use crate::error::ErrorKind;
-use std::sync::Arc;
 
 const PAGE: u64 = 4096;
 
@@ -14,7 +15,7 @@ fn payload(i: usize) -> Vec<u8> {
 }
 
 /// A log of `synced` durable records and `more` that are not, in one segment.
-fn log_with(synced: usize, more: usize) -> (Arc<TestFs>, Log) {
+fn log_with(synced: usize, more: usize) -> (TestFs, Log) {
     let fs = TestFs::new();
     let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
     (0..synced).for_each(|i| _ = log.append(&[&payload(i)], false).unwrap());
@@ -24,7 +25,7 @@ fn log_with(synced: usize, more: usize) -> (Arc<TestFs>, Log) {
 }
 
 /// Three segments of one record each, all durable or none but by `synced`.
-fn three_segments(synced: bool) -> (Arc<TestFs>, Vec<Cut>) {
+fn three_segments(synced: bool) -> (TestFs, Vec<Cut>) {
     let fs = TestFs::new();
     let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
     for fill in 0..3 {
@@ -245,7 +246,7 @@ fn segments_of_an_earlier_life_end_at_their_cut_and_damage_before_it_refuses() {
     fs.change("000001.log", |data| data[400..].fill(0));
     let (first_life, recovered) = replay_all(&fs).unwrap();
     assert!(first_life.len() >= 3 && first_life.len() < 7);
-    seal(&*fs, dir(), &recovered.segments, recovered.synced).unwrap();
+    seal(fs.io(), dir(), &recovered.segments, recovered.synced).unwrap();
 
     let shared = env(&fs, 20, PAGE);
     let log = Log::create(shared, recovered.segments.clone()).unwrap();
@@ -304,7 +305,7 @@ fn replay_starts_where_it_is_told_to() {
     let (fs, log) = log_with(6, 0);
     let mut positions = Vec::new();
     let state = Default::default();
-    recover(&*fs, dir(), LogPosition::default(), &[], state, |position, _| {
+    recover(fs.io(), dir(), LogPosition::default(), &[], state, |position, _| {
         positions.push(position);
         Ok(())
     })
@@ -325,7 +326,7 @@ fn replay_starts_where_it_is_told_to() {
 fn the_caller_can_stop_the_replay_with_an_error() {
     let (fs, _log) = log_with(3, 0);
     let state = Default::default();
-    let error = recover(&*fs, dir(), LogPosition::default(), &[], state, |_, _| {
+    let error = recover(fs.io(), dir(), LogPosition::default(), &[], state, |_, _| {
         Err(Error::new(ErrorKind::Corrupt, "not a batch"))
     });
     assert_eq!(error.unwrap_err().message(), "not a batch");
@@ -377,9 +378,83 @@ fn sealing_writes_again_what_was_not_known_to_be_synced() {
     let (fs, _log) = log_with(2, 3);
     let (payloads, recovered) = replay_all(&fs).unwrap();
     fs.take_calls();
-    seal(&*fs, dir(), &recovered.segments, recovered.synced).unwrap();
-    assert_eq!(fs.take_calls(), ["write 000001.log", "sync 000001.log"]);
+    seal(fs.io(), dir(), &recovered.segments, recovered.synced).unwrap();
+    assert_eq!(fs.take_calls(), ["WriteAt 000001.log", "SyncData 000001.log"]);
     assert_eq!(replay_all(&fs).unwrap().0, payloads);
-    seal(&*fs, dir(), &recovered.segments, recovered.end).unwrap();
+    seal(fs.io(), dir(), &recovered.segments, recovered.end).unwrap();
     assert_eq!(fs.take_calls(), Vec::<String>::new(), "all of it was durable");
+}
+
+#[test]
+fn what_records_say_of_syncs_is_reported_without_the_file_sync() {
+    let (fs, log) = log_with(4, 2);
+    fs.delete("SYNC");
+    assert_eq!(replay_all(&fs).unwrap().1.synced, log.durable());
+}
+
+#[test]
+fn a_start_in_an_empty_segment_that_was_removed_is_no_damage() {
+    let fs = TestFs::new();
+    let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
+    let start = log.appended();
+    let (_, recovered) = replay(&fs, start, &[]).unwrap();
+    assert_eq!(recovered.segments, [(1, 0)]);
+    fs.delete("000001.log");
+    let (payloads, _) = replay(&fs, start, &recovered.segments).unwrap();
+    assert!(payloads.is_empty());
+}
+
+proptest::proptest! {
+    #[test]
+    fn bytes_of_any_sort_in_a_segment_never_panic_and_leave_a_prefix(
+        places in proptest::collection::vec((32usize..2000, proptest::prelude::any::<[u8; 4]>()), 1..6),
+        words in proptest::collection::vec((4usize..250, 0usize..64), 0..6),
+    ) {
+        let (fs, _log) = log_with(0, 20);
+        let original = fs.content("000001.log");
+        fs.change("000001.log", |data| {
+            for (at, bytes) in places {
+                data[at..at + 4].copy_from_slice(&bytes);
+            }
+            // Records, or parts of them, where they do not belong.
+            for (word, from) in words {
+                data[word * 8..word * 8 + 40].copy_from_slice(&original[32 + from..72 + from]);
+            }
+        });
+        expect_prefix(&replay_all(&fs).unwrap().0, 0);
+    }
+
+    #[test]
+    fn a_segment_of_arbitrary_bytes_never_panics(body in proptest::collection::vec(0u8..4, 0..400)) {
+        let fs = TestFs::new();
+        let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
+        log.append(&[b"x"], false).unwrap();
+        let magic = crate::engine::wal::record::RECORD_MAGIC;
+        // Few distinct bytes, so that lengths and kinds are plausible, and a magic at each word.
+        fs.change("000001.log", |data| {
+            data[32..32 + body.len()].copy_from_slice(&body);
+            data[32..].chunks_exact_mut(16).for_each(|word| word[..4].copy_from_slice(&magic));
+        });
+        let (payloads, _) = replay_all(&fs).unwrap();
+        assert_eq!(payloads, Vec::<Vec<u8>>::new());
+    }
+}
+
+#[test]
+fn a_torn_commit_full_of_false_headers_is_searched_quickly() {
+    // Once each of them made the search compute a checksum over all the rest of the segment.
+    let fs = TestFs::new();
+    let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
+    let mut record = Vec::new();
+    let nowhere = LogPosition::default();
+    encode(&mut record, nowhere, RecordKind::Data, nowhere, b"");
+    record[8..12].copy_from_slice(&(2u32 << 20).to_le_bytes());
+    let value = record.repeat((8 << 20) / record.len());
+    log.append(&[&value], false).unwrap();
+    let segment = fs.names(".log")[1].clone();
+    fs.change(&segment, |data| data[80] ^= 1);
+    let started = std::time::Instant::now();
+    let (payloads, recovered) = replay_all(&fs).unwrap();
+    assert!(payloads.is_empty() && recovered.discarded_bytes > 8 << 20);
+    assert!(started.elapsed() < std::time::Duration::from_secs(5), "{:?}", started.elapsed());
 }
