@@ -29,13 +29,16 @@ impl Space {
     }
 }
 
+/// Bytes of a meta key before the user key.
+pub const SPACE_BYTES: usize = 4;
+
 /// A key of the meta tree. Short ones stay on the stack: a look-up allocates nothing.
 pub type MetaKey = SmallVec<[u8; 96]>;
 
 /// `[space:4][user key]`.
 #[inline]
 pub fn meta_key(space: Space, user_key: &[u8]) -> MetaKey {
-    let mut key = MetaKey::with_capacity(4 + user_key.len());
+    let mut key = MetaKey::with_capacity(SPACE_BYTES + user_key.len());
     key.extend_from_slice(&space.to_bytes());
     key.extend_from_slice(user_key);
     key

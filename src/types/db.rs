@@ -11,8 +11,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::MutexGuard;
 
-use crate::encoding::keys::{MetaKey, Space, meta_key};
-use crate::encoding::meta::{Header, Malformed};
+use crate::encoding::keys::{MetaKey, SPACE_BYTES, Space, meta_key};
+use crate::encoding::meta::{HEADER_BYTES, Header, Malformed};
 use crate::engine::{
     Batch, Commit, Engine, EngineConfig, FileSystem, MemFs, RealFs, TreeConfig, TreeId,
     WriteOptions, hash_key,
@@ -78,7 +78,12 @@ impl Db {
         let path = path.as_ref();
         let clock = Arc::new(RealClock);
         if path.as_os_str() == ":memory:" {
-            return Self::open_on(Arc::new(MemFs::untracked()), Path::new("/memory"), options, clock);
+            return Self::open_on(
+                Arc::new(MemFs::untracked()),
+                Path::new("/memory"),
+                options,
+                clock,
+            );
         }
         Self::open_on(Arc::new(RealFs), path, options, clock)
     }
@@ -87,12 +92,15 @@ impl Db {
     pub fn open_on(
         fs: Arc<dyn FileSystem>,
         dir: &Path,
-        options: Options,
+        mut options: Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
         options.validate()?;
         let limits = Limits { key: options.max_key_bytes, value: options.max_value_bytes };
         let sync = options.sync;
+        // The user's limits are checked here; the engine sees keys and values in our wrapping.
+        options.max_key_bytes += SPACE_BYTES as u64;
+        options.max_value_bytes += HEADER_BYTES as u64;
         let config = EngineConfig { options, trees: vec![TreeConfig::named("meta")] };
         let engine = Engine::open(fs, dir, config)?;
         let space = Space::of_database(0);
