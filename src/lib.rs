@@ -6,10 +6,20 @@
 
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "tests use small numbers"))]
 
+pub mod encoding;
 pub mod engine;
 mod error;
+#[expect(
+    non_camel_case_types,
+    unreachable_pub,
+    dead_code,
+    reason = "C names; what is public here is public to C, and some constants are only for C"
+)]
+mod ffi;
 pub mod io;
 mod options;
+pub mod types;
 
 pub use error::{Error, ErrorKind, Result};
-pub use options::{Compression, Options, SyncMode};
+pub use options::{Compression, Description, Options, SyncMode};
+pub use types::Db;

@@ -1,4 +1,14 @@
 //! Every setting of a store: typed fields for Rust, names and values as text for the C ABI.
+//!
+//! One table declares them all. From a row follow the field of [`Options`] with its
+//! documentation, its default, its name as text, how its text is read, and the range that
+//! [`Options::validate`] enforces: nothing about an option is written twice.
+
+mod nearest;
+mod value;
+
+use crate::error::{Error, ErrorKind, Result};
+use value::{Rule, Value};
 
 /// When a write is flushed to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,68 +30,257 @@ pub enum Compression {
     Lz4,
 }
 
-/// How to open a store. `Options::default()` suits most uses.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Options {
-    /// When a write is flushed to the device.
-    pub sync: SyncMode,
-    /// Period of background flushes in [`SyncMode::Interval`].
-    pub sync_interval_ms: u64,
-    /// Memory for buffers, cache, filters and indexes together.
-    pub memory_budget: u64,
-    /// Bytes of all trees' memtables before they are flushed; 0 derives it from the budget.
-    pub write_buffer: u64,
-    /// Bytes of the block cache; 0 derives it from the budget.
-    pub block_cache: u64,
-    /// Block compression of tables.
-    pub compression: Compression,
-    /// Whether to create a store where there is none.
-    pub create_if_missing: bool,
-    /// Whether to fail if there is one already.
-    pub error_if_exists: bool,
-    /// Whether to refuse writes and change nothing on disk.
-    pub read_only: bool,
-    /// Threads for compaction, beside the one that flushes.
-    pub background_threads: u32,
-    /// Longest key accepted.
-    pub max_key_bytes: u64,
-    /// Longest value accepted.
-    pub max_value_bytes: u64,
-    /// Filter bits a key; 0 turns filters off.
-    pub bloom_bits: u32,
-    /// Size of a level relative to the one above it.
-    pub level_ratio: u32,
-    /// Bytes a second that compaction may write; 0 for no limit.
-    pub compaction_rate_limit: u64,
-    /// Bytes of a table file before the next one is begun.
-    pub table_bytes: u64,
-    /// Bytes of a data block before compression.
-    pub block_bytes: u32,
-    /// Largest log segment; the first ones are smaller.
-    pub log_segment_bytes: u64,
+/// An option as [`Options::describe`] lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// The name [`Options::set`] takes.
+    pub name: &'static str,
+    /// The default, in the form [`Options::set`] takes.
+    pub default: String,
+    /// What it does, in a sentence.
+    pub doc: &'static str,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            sync: SyncMode::Interval,
-            sync_interval_ms: 1000,
-            memory_budget: 256 << 20,
-            write_buffer: 0,
-            block_cache: 0,
-            compression: Compression::None,
-            create_if_missing: true,
-            error_if_exists: false,
-            read_only: false,
-            background_threads: 1,
-            max_key_bytes: 512 << 20,
-            max_value_bytes: 512 << 20,
-            bloom_bits: 10,
-            level_ratio: 10,
-            compaction_rate_limit: 0,
-            table_bytes: 32 << 20,
-            block_bytes: 4096,
-            log_segment_bytes: 16 << 20,
+/// A row of the table, seen as text.
+struct Row {
+    name: &'static str,
+    doc: &'static str,
+    set: fn(&mut Options, &str) -> std::result::Result<(), String>,
+    show: fn(&Options) -> String,
+    check: fn(&Options) -> std::result::Result<(), String>,
+}
+
+macro_rules! options {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:expr, $rule:expr;)+) => {
+        /// How to open a store. `Options::default()` suits most uses.
+        ///
+        /// ```
+        /// use lsmkv::{Options, SyncMode};
+        ///
+        /// let mut options = Options { sync: SyncMode::Always, ..Options::default() };
+        /// options.set("memory_budget", "64MiB")?;
+        /// assert_eq!(options.memory_budget, 64 << 20);
+        /// # Ok::<(), lsmkv::Error>(())
+        /// ```
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Options {
+            $($(#[doc = $doc])+ pub $name: $type,)+
+        }
+
+        impl Default for Options {
+            fn default() -> Self {
+                Self { $($name: $default,)+ }
+            }
+        }
+
+        const TABLE: &[Row] = &[$(Row {
+            name: stringify!($name),
+            doc: concat!($($doc),+).trim_ascii_start(),
+            set: |options, text| {
+                options.$name = Value::parse(text, &$rule)?;
+                Ok(())
+            },
+            show: |options| Value::show(&options.$name, &$rule),
+            check: |options| Value::check(&options.$name, &$rule),
+        },)+];
+    };
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+const TIB: u64 = 1 << 40;
+
+options! {
+    /// When a write is flushed to the device: `always` before it returns, `interval` in the
+    /// background, `off` when the operating system likes to.
+    sync: SyncMode = SyncMode::Interval, Rule::Choice;
+    /// Milliseconds between background flushes when `sync` is `interval`.
+    sync_interval_ms: u64 = 1000, Rule::Count(1, 3_600_000);
+    /// Memory for buffers, cache, filters and indexes together.
+    memory_budget: u64 = 256 * MIB, Rule::Size(MIB, 16 * TIB);
+    /// Bytes of all trees' memtables before they are flushed; 0 derives it from the budget.
+    write_buffer: u64 = 0, Rule::SizeOrZero(64 * KIB, TIB);
+    /// Bytes of the block cache; 0 derives it from the budget.
+    block_cache: u64 = 0, Rule::Size(0, 16 * TIB);
+    /// Block compression of tables: `none` or `lz4`.
+    compression: Compression = Compression::None, Rule::Choice;
+    /// Whether to create a store where there is none.
+    create_if_missing: bool = true, Rule::Choice;
+    /// Whether to fail if there is a store already.
+    error_if_exists: bool = false, Rule::Choice;
+    /// Whether to refuse writes and change nothing on disk.
+    read_only: bool = false, Rule::Choice;
+    /// Threads for compaction, beside the one that flushes.
+    background_threads: u32 = 1, Rule::Count(1, 64);
+    /// Longest key accepted.
+    max_key_bytes: u64 = 512 * MIB, Rule::Size(1, 512 * MIB);
+    /// Longest value accepted.
+    max_value_bytes: u64 = 512 * MIB, Rule::Size(1, 512 * MIB);
+    /// Filter bits a key; 0 turns filters off.
+    bloom_bits: u32 = 10, Rule::Count(0, 32);
+    /// Size of a level relative to the one above it.
+    level_ratio: u32 = 10, Rule::Count(2, 100);
+    /// Bytes a second that compaction may write; 0 for no limit.
+    compaction_rate_limit: u64 = 0, Rule::SizeOrZero(64 * KIB, TIB);
+    /// Bytes of a table file before the next one is begun.
+    table_bytes: u64 = 32 * MIB, Rule::Size(4 * KIB, GIB);
+    /// Bytes of a data block before compression.
+    block_bytes: u32 = 4096, Rule::Size(64, MIB);
+    /// Largest log segment; the first ones are smaller.
+    log_segment_bytes: u64 = 16 * MIB, Rule::Size(4 * KIB, GIB);
+}
+
+impl Options {
+    /// Sets the option `name` from text. An unknown name or a value that is not allowed is an
+    /// error that names the nearest valid name or the allowed values, and changes nothing.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let Some(row) = TABLE.iter().find(|row| row.name == name) else {
+            return Err(unknown_name(name));
+        };
+        (row.set)(self, value).map_err(|allowed| {
+            let message = format!("option {name}: '{value}' is not allowed, use {allowed}");
+            Error::new(ErrorKind::Invalid, message)
+        })
+    }
+
+    /// Every option with its default and what it does, in the order of the table.
+    pub fn describe() -> impl ExactSizeIterator<Item = Description> {
+        let defaults = Self::default();
+        TABLE.iter().map(move |row| Description {
+            name: row.name,
+            default: (row.show)(&defaults),
+            doc: row.doc,
+        })
+    }
+
+    /// Whether every value is in its range and no two contradict each other. Opening calls it.
+    pub fn validate(&self) -> Result<()> {
+        for row in TABLE {
+            (row.check)(self).map_err(|allowed| {
+                let (name, value) = (row.name, (row.show)(self));
+                let message = format!("option {name}: {value} is not allowed, use {allowed}");
+                Error::new(ErrorKind::Invalid, message)
+            })?;
+        }
+        let contradiction = self.contradiction();
+        contradiction.map_or(Ok(()), |text| Err(Error::new(ErrorKind::Invalid, text)))
+    }
+
+    fn contradiction(&self) -> Option<&'static str> {
+        if self.error_if_exists && self.read_only {
+            return Some(
+                "error_if_exists and read_only contradict each other: a read-only open needs a \
+                 store that exists; turn one of them off",
+            );
+        }
+        if self.error_if_exists && !self.create_if_missing {
+            return Some(
+                "error_if_exists without create_if_missing can never open anything; turn \
+                 create_if_missing on or error_if_exists off",
+            );
+        }
+        if self.write_buffer.saturating_add(self.block_cache) > self.memory_budget {
+            return Some(
+                "write_buffer and block_cache together exceed memory_budget; raise memory_budget \
+                 or leave them 0 to derive them from it",
+            );
+        }
+        None
+    }
+}
+
+fn unknown_name(name: &str) -> Error {
+    let names = TABLE.iter().map(|row| row.name);
+    let advice = match nearest::nearest(name, names) {
+        Some(near) => format!("did you mean '{near}'?"),
+        None => "Options::describe and lsmkv_options_info list the names".to_owned(),
+    };
+    Error::new(ErrorKind::Invalid, format!("there is no option '{name}': {advice}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(name: &str, value: &str) -> String {
+        let mut options = Options::default();
+        let error = options.set(name, value).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert_eq!(options, Options::default(), "a refused value changed something");
+        error.message().to_owned()
+    }
+
+    #[test]
+    fn every_option_accepts_its_own_default_as_text() {
+        let mut options = Options::default();
+        for row in Options::describe() {
+            options.set(row.name, &row.default).unwrap();
+            assert!(!row.doc.is_empty() && row.doc.ends_with('.'), "{}: {}", row.name, row.doc);
+        }
+        assert_eq!(options, Options::default());
+    }
+
+    #[test]
+    fn the_defaults_are_valid() {
+        Options::default().validate().unwrap();
+    }
+
+    #[test]
+    fn values_are_read_as_sizes_counts_flags_and_choices() {
+        let mut options = Options::default();
+        for (name, value) in [
+            ("sync", "always"),
+            ("memory_budget", "1GiB"),
+            ("write_buffer", "64MB"),
+            ("block_bytes", "8192"),
+            ("compression", "lz4"),
+            ("read_only", "on"),
+            ("bloom_bits", "12"),
+        ] {
+            options.set(name, value).unwrap();
+        }
+        assert_eq!(options.sync, SyncMode::Always);
+        assert_eq!(options.memory_budget, 1 << 30);
+        assert_eq!(options.write_buffer, 64_000_000);
+        assert_eq!(options.block_bytes, 8192);
+        assert_eq!(options.compression, Compression::Lz4);
+        assert!(options.read_only);
+        assert_eq!(options.bloom_bits, 12);
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest_one() {
+        assert!(refusal("memory_budgt", "1MiB").contains("did you mean 'memory_budget'?"));
+        assert!(refusal("synch", "always").contains("did you mean 'sync'?"));
+        assert!(refusal("qqqqqqqqqqqq", "1").contains("lsmkv_options_info"));
+    }
+
+    #[test]
+    fn a_bad_value_is_answered_with_what_is_allowed() {
+        assert!(refusal("sync", "sometimes").contains("always, interval or off"));
+        assert!(refusal("read_only", "maybe").contains("on or off"));
+        assert!(refusal("bloom_bits", "33").contains("0 to 32"));
+        assert!(refusal("memory_budget", "lots").contains("1MiB to 16TiB"));
+    }
+
+    #[test]
+    fn a_field_out_of_its_range_is_refused_at_open() {
+        let options = Options { level_ratio: 1, ..Options::default() };
+        assert!(options.validate().unwrap_err().message().contains("2 to 100"));
+        let options = Options { write_buffer: 1, ..Options::default() };
+        assert!(options.validate().unwrap_err().message().contains("64KiB to 1TiB, or 0"));
+    }
+
+    #[test]
+    fn contradictions_are_refused_at_open() {
+        let plain = Options::default;
+        for options in [
+            Options { error_if_exists: true, read_only: true, ..plain() },
+            Options { error_if_exists: true, create_if_missing: false, ..plain() },
+            Options { write_buffer: 200 << 20, block_cache: 200 << 20, ..plain() },
+        ] {
+            assert_eq!(options.validate().unwrap_err().kind(), ErrorKind::Invalid);
         }
     }
 }

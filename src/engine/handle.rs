@@ -176,9 +176,13 @@ impl Engine {
         result
     }
 
-    /// In a forked child: gives up the lock's descriptor and nothing else.
+    /// In a forked child: gives up the lock's descriptor and nothing else. Never waits: a thread
+    /// of the parent that held the mutex at the fork does not exist here to release it, and was
+    /// letting go of the lock anyway.
     pub fn abandon_lock(&self) {
-        if let Some(guard) = &*self.core.lock.lock() {
+        if let Some(lock) = self.core.lock.try_lock()
+            && let Some(guard) = &*lock
+        {
             guard.abandon();
         }
     }

@@ -37,7 +37,7 @@ mod write;
 pub use batch::{Batch, Operation, TreeId};
 pub use compaction::{Decision, Filter, FilterFactory, FilterJob};
 pub use config::{CollectorFactory, EngineConfig, TreeConfig, WriteOptions};
-pub use entry::{Kind, Sequence, Tag};
+pub use entry::{Kind, Sequence, Tag, hash_key};
 pub use handle::{Engine, Snapshot};
 pub use iter::{Iter, IterOptions};
 pub use snapshot::ReservedNumber;

@@ -61,7 +61,7 @@ impl FilterJob {
             .pinned
             .snapshots
             .iter()
-            .map(super::super::snapshot::SnapshotPin::sequence)
+            .map(crate::engine::snapshot::SnapshotPin::sequence)
             .collect();
         all.push(self.current());
         all.dedup();

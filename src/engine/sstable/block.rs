@@ -333,9 +333,9 @@ fn offsets_ascend<const N: usize>(
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::super::block_builder::BlockBuilder;
     use super::*;
     use crate::engine::entry::{Kind, hash_key};
+    use crate::engine::sstable::block_builder::BlockBuilder;
 
     /// A block of entries that ascend; each a key, a sequence number and a value.
     pub(crate) fn block_of(entries: &[(&[u8], u64, &[u8])]) -> Block {
@@ -426,8 +426,11 @@ pub(crate) mod tests {
                     let _ = block.lower_bound(key, Tag::newest_at(*sequence));
                 }
                 for number in 0..block.count() {
-                    let _ =
-                        super::super::block_cursor::BlockCursor::at(block.clone(), number, vec![]);
+                    let _ = crate::engine::sstable::block_cursor::BlockCursor::at(
+                        block.clone(),
+                        number,
+                        vec![],
+                    );
                 }
             }
         }

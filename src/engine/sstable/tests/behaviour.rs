@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::super::{Collector, Table, TableCursor, TableWriter, WriterOptions};
 use super::support::{Entry, PLAIN, TestFile, open, open_cached, path, put, table_of, write};
 use crate::engine::entry::{Kind, MAX_SEQUENCE, Tag, hash_key};
 use crate::engine::iter::cursor::Cursor;
+use crate::engine::sstable::{Collector, Table, TableCursor, TableWriter, WriterOptions};
 use crate::error::ErrorKind;
 use crate::options::Compression;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::super::format::{FOOTER_BYTES, Footer, Handle, checksum};
-use super::super::{Table, TableCursor, WriterOptions};
 use super::support::{Entry, PLAIN, TestFile, delete, open, open_cached, put, write, write_as};
 use crate::engine::entry::{MAX_SEQUENCE, hash_key};
 use crate::engine::iter::cursor::Cursor;
+use crate::engine::sstable::format::{FOOTER_BYTES, Footer, Handle, checksum};
+use crate::engine::sstable::{Table, TableCursor, WriterOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Compression;
 

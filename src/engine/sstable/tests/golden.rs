@@ -2,10 +2,10 @@
 //! code that shares nothing with the reader. The expected values are the entries the file was
 //! made of and arithmetic on them.
 
-use super::super::{Collector, WriterOptions};
 use super::support::{Entry, TestFile, delete, open, put, write};
 use crate::engine::entry::{MAX_SEQUENCE, Tag, hash_key};
 use crate::engine::iter::cursor::Cursor;
+use crate::engine::sstable::{Collector, WriterOptions};
 use crate::options::Compression;
 
 const GOLDEN: &[u8] = include_bytes!("../../../../tests/testdata/format-1.table");

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::super::{Table, WriterOptions};
 use super::support::{Entry, open, write};
 use crate::engine::entry::{Kind, MAX_SEQUENCE, Tag, compare, hash_key};
 use crate::engine::iter::cursor::Cursor;
+use crate::engine::sstable::{Table, WriterOptions};
 use crate::options::Compression;
 use std::sync::Arc;
 

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::super::{Collector, Table, TableCounters, TableSummary, TableWriter, WriterOptions};
 use crate::engine::cache::BlockCache;
 use crate::engine::entry::{Kind, Tag};
+use crate::engine::sstable::{
+    Collector, Table, TableCounters, TableSummary, TableWriter, WriterOptions,
+};
 use crate::error::Result;
 use crate::io::fs::File;
 use crate::options::Compression;

@@ -1,0 +1,59 @@
+# Everything by name. `make` builds the shared and the static library, optimised.
+
+CARGO ?= cargo
+CC ?= cc
+CXX ?= c++
+PYTHON ?= python3
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+SHARED := $(TARGET)/release/liblsmkv.so
+STATIC := $(TARGET)/static/liblsmkv.a
+DEMO := $(TARGET)/demo
+CFLAGS ?= -O2
+CXXFLAGS ?= -O2
+INCLUDES := -Iinclude -Ibindings/cpp
+
+.PHONY: all shared static demo test bench generate install clean
+
+all: shared static
+
+# Naming the one crate type keeps link-time optimisation, which cargo drops when it builds
+# several at once. Programs look for the library under its SONAME.
+shared:
+	$(CARGO) rustc --release --lib --crate-type cdylib
+	ln -sf liblsmkv.so $(SHARED).0
+
+static:
+	$(CARGO) rustc --profile static --lib --crate-type staticlib
+
+# The same small program in C, C++ and Python, each on a store of its own.
+demo: shared
+	rm -rf $(DEMO) && mkdir -p $(DEMO)
+	$(CC) $(CFLAGS) $(INCLUDES) bindings/c/quickstart.c -o $(DEMO)/c -L$(dir $(SHARED)) -llsmkv
+	$(CXX) -std=c++17 $(CXXFLAGS) $(INCLUDES) bindings/cpp/quickstart.cpp -o $(DEMO)/cpp \
+		-L$(dir $(SHARED)) -llsmkv
+	LD_LIBRARY_PATH=$(dir $(SHARED)) $(DEMO)/c $(DEMO)/store-c
+	LD_LIBRARY_PATH=$(dir $(SHARED)) $(DEMO)/cpp $(DEMO)/store-cpp
+	LSMKV_LIBRARY=$(SHARED) PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 \
+		$(PYTHON) bindings/python/quickstart.py $(DEMO)/store-python
+
+# Every suite in every language, and their sum.
+test: all
+	TARGET=$(TARGET) SHARED=$(SHARED) STATIC=$(STATIC) MAKE="$(MAKE)" CARGO="$(CARGO)" CC="$(CC)" \
+		CXX="$(CXX)" PYTHON="$(PYTHON)" scripts/test.sh
+
+# lsmkv and its peers, in one run.
+bench:
+	$(CARGO) run --release -p lsmkv-bench
+
+# What is generated and committed: include/lsmkv.h. A build only checks it.
+generate:
+	LSMKV_GENERATE=1 $(CARGO) check --lib
+
+install: all
+	SHARED=$(SHARED) STATIC=$(STATIC) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/install.sh
+
+clean:
+	$(CARGO) clean

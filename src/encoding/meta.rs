@@ -1,0 +1,166 @@
+//! Records of the meta tree: what a user key names, and until when.
+//!
+//! ```text
+//! every record   [flags:1][expire_ms:8 LE][...]
+//! String         [flags:1][expire_ms:8 LE][value]
+//!
+//! flags          bit 7 always set; bits 4-6 the encoding, 0 as drawn; bits 0-3 the type
+//! expire_ms      milliseconds since 1970 at which the key ceases to exist; 0 = never
+//! ```
+
+use std::fmt;
+
+use crate::io::codec::{Reader, put_u64};
+
+/// Bytes before the part that depends on the type.
+pub const HEADER_BYTES: usize = 9;
+
+const ALWAYS_SET: u8 = 0x80;
+const ENCODING_MASK: u8 = 0x70;
+const TYPE_MASK: u8 = 0x0f;
+
+/// The type of a key. The numbers are on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Type {
+    /// Bytes.
+    String = 1,
+    /// Fields with values.
+    Hash = 2,
+    /// Elements by position.
+    List = 3,
+    /// Members.
+    Set = 4,
+    /// Members by score.
+    ZSet = 5,
+}
+
+impl Type {
+    fn from_flags(flags: u8) -> Option<Self> {
+        match flags & TYPE_MASK {
+            1 => Some(Self::String),
+            2 => Some(Self::Hash),
+            3 => Some(Self::List),
+            4 => Some(Self::Set),
+            5 => Some(Self::ZSet),
+            _ => None,
+        }
+    }
+}
+
+/// What every record begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The type of the key.
+    pub kind: Type,
+    /// When the key ceases to exist, in milliseconds since 1970; 0 = never.
+    pub expire_ms: u64,
+}
+
+/// Why bytes are not a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Fewer bytes than a header has.
+    Short(usize),
+    /// Flags that no version writes.
+    Flags(u8),
+    /// An encoding of a later version.
+    Encoding(u8),
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Short(found) => {
+                write!(f, "a record needs {HEADER_BYTES} bytes or more, found {found}")
+            }
+            Self::Flags(flags) => write!(f, "no record has flags {flags:#04x}"),
+            Self::Encoding(flags) => {
+                write!(f, "flags {flags:#04x} name an encoding of a later version of lsmkv")
+            }
+        }
+    }
+}
+
+impl Header {
+    /// Reads the front of a record.
+    #[inline]
+    pub fn decode(record: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(record);
+        let (Some(flags), Some(expire_ms)) = (reader.u8(), reader.u64()) else {
+            return Err(Malformed::Short(record.len()));
+        };
+        if flags & ALWAYS_SET == 0 {
+            return Err(Malformed::Flags(flags));
+        }
+        let kind = Type::from_flags(flags).ok_or(Malformed::Flags(flags))?;
+        if flags & ENCODING_MASK != 0 {
+            return Err(Malformed::Encoding(flags));
+        }
+        Ok(Self { kind, expire_ms })
+    }
+
+    /// Whether the key has ceased to exist at `now_ms`.
+    #[inline]
+    pub fn expired(&self, now_ms: u64) -> bool {
+        self.expire_ms != 0 && now_ms >= self.expire_ms
+    }
+}
+
+/// The record of a String.
+pub fn encode_string(value: &[u8], expire_ms: u64) -> Vec<u8> {
+    let mut record = Vec::with_capacity(HEADER_BYTES + value.len());
+    record.push(ALWAYS_SET | Type::String as u8);
+    put_u64(&mut record, expire_ms);
+    record.extend_from_slice(value);
+    record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_string_record_is_flags_expiry_and_the_value() {
+        let record = encode_string(b"hi", 0x0102_0304);
+        assert_eq!(record, [0x81, 4, 3, 2, 1, 0, 0, 0, 0, b'h', b'i']);
+    }
+
+    #[test]
+    fn a_key_exists_until_its_expiry_and_for_ever_without_one() {
+        let header = Header { kind: Type::String, expire_ms: 1000 };
+        assert!(!header.expired(999));
+        assert!(header.expired(1000));
+        assert!(header.expired(1001));
+        assert!(!Header { expire_ms: 0, ..header }.expired(u64::MAX));
+    }
+
+    #[test]
+    fn what_no_version_writes_is_told_apart_from_what_a_later_one_may() {
+        let with_flags = |flags| Header::decode(&[flags, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(with_flags(0x01), Err(Malformed::Flags(0x01)));
+        assert_eq!(with_flags(0x80), Err(Malformed::Flags(0x80)));
+        assert_eq!(with_flags(0x86), Err(Malformed::Flags(0x86)));
+        assert_eq!(with_flags(0x92), Err(Malformed::Encoding(0x92)));
+        assert_eq!(with_flags(0x85).unwrap().kind, Type::ZSet);
+        assert_eq!(Header::decode(&[0x81; 8]), Err(Malformed::Short(8)));
+    }
+
+    proptest! {
+        #[test]
+        fn every_string_reads_back(value: Vec<u8>, expire_ms: u64) {
+            let record = encode_string(&value, expire_ms);
+            let header = Header::decode(&record).unwrap();
+            prop_assert_eq!(header, Header { kind: Type::String, expire_ms });
+            prop_assert_eq!(&record[HEADER_BYTES..], &value[..]);
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(record: Vec<u8>) {
+            if Header::decode(&record).is_ok() {
+                prop_assert!(record.len() >= HEADER_BYTES);
+            }
+        }
+    }
+}

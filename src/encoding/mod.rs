@@ -1,0 +1,5 @@
+//! Bytes of the Redis layer: what a key and a record look like inside the engine. Pure
+//! functions: no storage, no clock.
+
+pub mod keys;
+pub mod meta;

@@ -1,0 +1,108 @@
+//! Counts the calls inside a handle, so that closing can wait for them.
+//!
+//! Entering and leaving are one atomic addition each, on a cache line that few threads share: a
+//! single counter would pass from core to core with every call. Gates are never freed. A thread
+//! that holds a stale one may therefore add to it safely; at worst it delays another handle's
+//! close for the moment until it notices and leaves.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+const LANES: usize = 16;
+
+#[derive(Default)]
+#[repr(align(64))]
+struct Lane(AtomicUsize);
+
+/// The calls inside one handle.
+#[derive(Default)]
+pub(super) struct Gate {
+    lanes: [Lane; LANES],
+}
+
+/// A call that is inside; leaves when dropped.
+pub(super) struct Pass<'a>(&'a Lane);
+
+impl Gate {
+    /// Counts this thread in. Sequentially consistent: a closer that does not see this count is
+    /// seen by the check the caller makes next.
+    pub(super) fn enter(&self) -> Pass<'_> {
+        let [first, ..] = &self.lanes;
+        let lane = self.lanes.get(lane_of_this_thread()).unwrap_or(first);
+        lane.0.fetch_add(1, Ordering::SeqCst);
+        Pass(lane)
+    }
+
+    /// Waits until every call that is inside has left. The caller has made sure that whoever
+    /// enters from now on leaves at once.
+    pub(super) fn drain(&self) {
+        for lane in &self.lanes {
+            let mut waits = 0u32;
+            while lane.0.load(Ordering::SeqCst) != 0 {
+                waits = waits.saturating_add(1);
+                if waits < 64 {
+                    std::thread::yield_now();
+                } else {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn lane_of_this_thread() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static LANE: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+    // A thread that is being torn down uses the first lane.
+    LANE.try_with(|mine| {
+        if mine.get() == usize::MAX {
+            mine.set(NEXT.fetch_add(1, Ordering::Relaxed) % LANES);
+        }
+        mine.get()
+    })
+    .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    #[test]
+    fn draining_waits_for_every_call_that_is_inside() {
+        let gate = Gate::default();
+        let left = AtomicBool::new(false);
+        let entered = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let pass = gate.enter();
+                entered.store(true, Ordering::SeqCst);
+                std::thread::sleep(Duration::from_millis(20));
+                left.store(true, Ordering::SeqCst);
+                drop(pass);
+            });
+            while !entered.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            gate.drain();
+            assert!(left.load(Ordering::SeqCst));
+        });
+    }
+
+    #[test]
+    fn an_empty_gate_drains_at_once() {
+        let gate = Gate::default();
+        drop(gate.enter());
+        gate.drain();
+    }
+}

@@ -1,0 +1,323 @@
+//! `lsmkv_db`: the one handle type, in shells that are never freed.
+//!
+//! Invariants:
+//! - A shell's memory stays a shell for ever, so looking at a closed handle is safe, and tells.
+//! - A closed shell rests for the next 4,096 closes before it is used again. Its pointer then
+//!   carries another generation in its low bits (shells are 64-byte aligned; the pointer is
+//!   opaque to C), so an old pointer is still recognised for 63 more lives.
+//! - `gate` is NULL unless the handle is open. A call counts itself into the gate and looks
+//!   again: if the same gate is still there, a close that comes later waits for the call.
+//! - `handle` is set before `gate` and freed after the gate has drained.
+//!
+//! Any thread may call anything at any time. A forked child finds fresh pools: a lock that
+//! another thread of the parent held at the fork is never touched again.
+#![expect(unsafe_code, reason = "dereferences handles given by C")]
+
+use std::collections::VecDeque;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ffi::fork;
+use crate::ffi::gate::{Gate, Pass};
+use crate::ffi::slice::misuse;
+use crate::types::Db;
+
+/// A database, or a view of one. Made by lsmkv_open, freed by exactly one lsmkv_close. Usable
+/// from any number of threads at once.
+pub struct lsmkv_db {
+    _opaque: (),
+}
+
+const MAGIC: u64 = u64::from_le_bytes(*b"lsmkv db");
+const RESTING: usize = 4096;
+const GENERATIONS: usize = 64;
+
+#[repr(C, align(64))]
+struct Shell {
+    magic: u64,
+    gate: AtomicPtr<Gate>,
+    handle: AtomicPtr<Db>,
+    generation: AtomicUsize,
+    /// The fork generation of the process that opened the handle.
+    forks: AtomicU32,
+    /// The shell made before this one: a list that only grows, so it needs no lock to walk.
+    older: *const Shell,
+}
+
+// SAFETY: `older` is written before the shell is shared and never after; the rest is atomic.
+unsafe impl Sync for Shell {}
+
+/// The newest shell of the list of all shells.
+static NEWEST: AtomicPtr<Shell> = AtomicPtr::new(null_mut());
+
+/// What is free for use: shells, and gates, which need no rest (see `gate`).
+#[derive(Default)]
+struct Pool {
+    resting: VecDeque<&'static Shell>,
+    gates: Vec<&'static Gate>,
+}
+
+/// The pool of this process; NULL until it is needed.
+static POOL: AtomicPtr<Mutex<Pool>> = AtomicPtr::new(null_mut());
+
+/// A call inside a handle. The handle is not freed before this is dropped.
+pub(super) struct Entered {
+    db: NonNull<Db>,
+    _pass: Pass<'static>,
+}
+
+impl Entered {
+    pub(super) fn db(&self) -> &Db {
+        // SAFETY: `enter` found the handle open after counting itself in, and `close` frees it
+        // only after the gate has drained, that is after `_pass` is dropped.
+        unsafe { self.db.as_ref() }
+    }
+}
+
+/// Puts a database into a shell, for C.
+pub(super) fn open(db: Db) -> *mut lsmkv_db {
+    let (shell, gate) = {
+        let mut pool = pool().lock();
+        (pool.shell(), pool.gate())
+    };
+    let generation = (shell.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
+    shell.generation.store(generation, Ordering::Relaxed);
+    shell.forks.store(fork::generation(), Ordering::Relaxed);
+    shell.handle.store(Box::into_raw(Box::new(db)), Ordering::Release);
+    shell.gate.store(std::ptr::from_ref(gate).cast_mut(), Ordering::SeqCst);
+    std::ptr::from_ref(shell).cast_mut().cast::<lsmkv_db>().map_addr(|addr| addr | generation)
+}
+
+/// Enters an open handle for the time of a call.
+///
+/// # Safety
+/// `db` is NULL or was returned by `open`.
+#[inline]
+pub(super) unsafe fn enter(db: *mut lsmkv_db) -> Result<Entered> {
+    // SAFETY: the caller's promise.
+    let (shell, generation) = unsafe { shell_of(db)? };
+    let gate = shell.gate.load(Ordering::Acquire);
+    // SAFETY: gates are never freed.
+    let pass = unsafe { gate.as_ref() }.ok_or_else(closed)?.enter();
+    if shell.gate.load(Ordering::SeqCst) != gate
+        || shell.generation.load(Ordering::Relaxed) != generation
+    {
+        return Err(closed());
+    }
+    let db = NonNull::new(shell.handle.load(Ordering::Acquire)).ok_or_else(closed)?;
+    Ok(Entered { db, _pass: pass })
+}
+
+/// Takes the database out of its shell: rejects new calls, waits for those inside.
+///
+/// # Safety
+/// `db` is NULL or was returned by `open`.
+pub(super) unsafe fn close(db: *mut lsmkv_db) -> Result<Box<Db>> {
+    // SAFETY: the caller's promise.
+    let (shell, generation) = unsafe { shell_of(db)? };
+    let gate = shell.gate.load(Ordering::Acquire);
+    let current = shell.generation.load(Ordering::Relaxed) == generation;
+    // SAFETY: gates are never freed.
+    let (Some(drained), true) = (unsafe { gate.as_ref() }, current) else {
+        return Err(closed());
+    };
+    // Of several threads that close one handle, one gets past this.
+    let taken = shell.gate.compare_exchange(gate, null_mut(), Ordering::SeqCst, Ordering::Relaxed);
+    taken.map_err(|_| closed())?;
+    drained.drain();
+    let handle = shell.handle.swap(null_mut(), Ordering::AcqRel);
+    let mut pool = pool().lock();
+    pool.gates.push(drained);
+    pool.resting.push_back(shell);
+    drop(pool);
+    // SAFETY: `open` made it from a box; the exchange above makes this the only thread that
+    // takes it, and after draining no call uses it.
+    Ok(unsafe { Box::from_raw(handle) })
+}
+
+/// In a forked child: lets go of the parent's locks and pools. Takes no lock.
+pub(super) fn abandon_in_child(parents_forks: u32) {
+    POOL.store(null_mut(), Ordering::Relaxed);
+    let mut next = NEWEST.load(Ordering::Acquire).cast_const();
+    // SAFETY: shells are never freed, and a list element is complete before it is linked.
+    while let Some(shell) = unsafe { next.as_ref() } {
+        next = shell.older;
+        if shell.forks.load(Ordering::Relaxed) != parents_forks {
+            continue;
+        }
+        // SAFETY: a database is taken out of its shell before it is freed, and the child has
+        // no other thread that could free it now.
+        if let Some(db) = unsafe { shell.handle.load(Ordering::Acquire).as_ref() } {
+            db.abandon_in_child();
+        }
+    }
+}
+
+/// The shell behind a pointer, and the generation the pointer was made in.
+///
+/// # Safety
+/// `db` is NULL or was returned by `open`.
+#[inline]
+unsafe fn shell_of(db: *mut lsmkv_db) -> Result<(&'static Shell, usize)> {
+    let generation = db.addr() % GENERATIONS;
+    let shell = db.cast_const().cast::<Shell>().map_addr(|addr| addr - generation);
+    // SAFETY: `open` returned it, so it points into a shell, and shells are never freed. The
+    // magic word is a net for pointers to something else, as far as such a net can hold.
+    match unsafe { shell.as_ref() } {
+        None => Err(misuse("db is NULL: pass a handle made by lsmkv_open")),
+        Some(shell) if shell.magic != MAGIC => {
+            Err(misuse("db is not a handle: pass a pointer made by lsmkv_open"))
+        }
+        Some(shell) if shell.forks.load(Ordering::Relaxed) != fork::generation() => {
+            Err(fork::forked())
+        }
+        Some(shell) => Ok((shell, generation)),
+    }
+}
+
+fn closed() -> Error {
+    Error::new(
+        ErrorKind::Misuse,
+        "this handle was closed already: every handle is closed exactly once and not used after",
+    )
+}
+
+fn pool() -> &'static Mutex<Pool> {
+    let mut pool = POOL.load(Ordering::Acquire);
+    if pool.is_null() {
+        let made = Box::into_raw(Box::new(Mutex::new(Pool::default())));
+        match POOL.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => pool = made,
+            Err(theirs) => {
+                pool = theirs;
+                // SAFETY: made above, shared with nobody.
+                drop(unsafe { Box::from_raw(made) });
+            }
+        }
+    }
+    // SAFETY: not NULL, and the one pool that was stored is never freed.
+    unsafe { &*pool }
+}
+
+impl Pool {
+    /// The shell that has rested longest, if long enough; else a new one.
+    fn shell(&mut self) -> &'static Shell {
+        if self.resting.len() > RESTING
+            && let Some(shell) = self.resting.pop_front()
+        {
+            return shell;
+        }
+        let shell = Box::into_raw(Box::new(Shell {
+            magic: MAGIC,
+            gate: AtomicPtr::new(null_mut()),
+            handle: AtomicPtr::new(null_mut()),
+            generation: AtomicUsize::new(0),
+            forks: AtomicU32::new(0),
+            // The pool's lock orders those who add to the list.
+            older: NEWEST.load(Ordering::Relaxed),
+        }));
+        NEWEST.store(shell, Ordering::Release);
+        // SAFETY: just made, and never freed.
+        unsafe { &*shell }
+    }
+
+    fn gate(&mut self) -> &'static Gate {
+        self.gates.pop().unwrap_or_else(|| Box::leak(Box::default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::options::Options;
+
+    fn new_handle() -> *mut lsmkv_db {
+        open(Db::open(":memory:", Options::default()).unwrap())
+    }
+
+    /// Every pointer in these tests is NULL or came from `open`.
+    fn try_enter(db: *mut lsmkv_db) -> Result<Entered> {
+        // SAFETY: see above.
+        unsafe { enter(db) }
+    }
+
+    fn try_close(db: *mut lsmkv_db) -> Result<()> {
+        // SAFETY: see above.
+        unsafe { close(db) }.and_then(|db| db.close())
+    }
+
+    #[test]
+    fn a_closed_handle_is_recognised() {
+        let db = new_handle();
+        try_enter(db).unwrap().db().set(b"k", b"v").unwrap();
+        try_close(db).unwrap();
+        assert_eq!(try_enter(db).err().unwrap().kind(), ErrorKind::Misuse);
+        assert_eq!(try_close(db).unwrap_err().kind(), ErrorKind::Misuse);
+        assert_eq!(try_enter(null_mut()).err().unwrap().kind(), ErrorKind::Misuse);
+    }
+
+    #[test]
+    fn a_shell_is_used_again_only_after_4096_further_closes_and_under_another_pointer() {
+        let mut pool = Pool::default();
+        let first = pool.shell();
+        pool.resting.push_back(first);
+        for _ in 0..RESTING {
+            let next = pool.shell();
+            assert!(!std::ptr::eq(next, first));
+            pool.resting.push_back(next);
+        }
+        assert!(std::ptr::eq(pool.shell(), first));
+    }
+
+    #[test]
+    fn an_old_pointer_to_a_shell_in_its_next_life_is_recognised() {
+        let old = new_handle();
+        try_close(old).unwrap();
+        // SAFETY: the pointer came from `open`.
+        let (shell, generation) = unsafe { shell_of(old) }.unwrap();
+        let next = (generation + 1) % GENERATIONS;
+        let db = Box::into_raw(Box::new(Db::open(":memory:", Options::default()).unwrap()));
+        shell.generation.store(next, Ordering::SeqCst);
+        shell.handle.store(db, Ordering::SeqCst);
+        shell.gate.store(Box::leak(Box::<Gate>::default()), Ordering::SeqCst);
+        assert!(try_enter(old).is_err());
+        assert!(try_close(old).is_err());
+        let new = old.map_addr(|addr| addr - generation + next);
+        assert!(try_enter(new).is_ok());
+        try_close(new).unwrap();
+    }
+
+    #[test]
+    fn of_many_threads_that_close_a_handle_one_succeeds_and_no_call_is_cut_short() {
+        for _ in 0..50 {
+            let db = new_handle().expose_provenance();
+            let shared = || std::ptr::with_exposed_provenance_mut::<lsmkv_db>(db);
+            let go = AtomicBool::new(false);
+            let closes = std::thread::scope(|scope| {
+                let callers: Vec<_> = (0..3)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            while let Ok(entered) = try_enter(shared()) {
+                                entered.db().set(b"k", b"v").unwrap();
+                                go.store(true, Ordering::Relaxed);
+                            }
+                        })
+                    })
+                    .collect();
+                while !go.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                let closers: Vec<_> = (0..3).map(|_| scope.spawn(|| try_close(shared()))).collect();
+                let closes = closers.into_iter().filter_map(|t| t.join().unwrap().ok()).count();
+                callers.into_iter().for_each(|t| t.join().unwrap());
+                closes
+            });
+            assert_eq!(closes, 1);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Pointers of the caller as Rust slices and outputs. Nothing is read before its length has been
+//! checked, and every output is emptied before anything can fail.
+#![expect(unsafe_code, reason = "turns the caller's pointers into slices and places")]
+
+use std::ffi::{CStr, c_char, c_void};
+use std::fmt::Display;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// `len` bytes at `data`; an empty slice may be (NULL, 0). `check` sees the length first.
+///
+/// # Safety
+/// Unless `check` refuses `len`, `data` points to `len` readable bytes that nobody writes during
+/// the call.
+pub(super) unsafe fn input<'a>(
+    name: &str,
+    data: *const c_void,
+    len: usize,
+    check: impl FnOnce(usize) -> Result<()>,
+) -> Result<&'a [u8]> {
+    check(len)?;
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if data.is_null() {
+        return Err(misuse(format_args!("{name} is NULL but its length is {len}")));
+    }
+    // SAFETY: not NULL, and `len` readable bytes by the caller's promise; the limits that
+    // `check` enforces are far below isize::MAX.
+    Ok(unsafe { std::slice::from_raw_parts(data.cast(), len) })
+}
+
+/// A NUL-terminated string that may not be NULL.
+///
+/// # Safety
+/// `text` is NULL or points to a NUL-terminated string that nobody writes during the call.
+pub(super) unsafe fn c_string<'a>(name: &str, text: *const c_char) -> Result<&'a CStr> {
+    if text.is_null() {
+        return Err(misuse(format_args!("{name} is NULL")));
+    }
+    // SAFETY: not NULL, and terminated by the caller's promise.
+    Ok(unsafe { CStr::from_ptr(text) })
+}
+
+/// A place of the caller for one result. Only written, since it may be uninitialised.
+pub(super) struct Out<T>(*mut T);
+
+impl<T> Out<T> {
+    /// Takes the place and empties it, so that whatever fails later leaves nothing stale.
+    ///
+    /// # Safety
+    /// `place` is NULL or valid for writes of a `T` that no other thread uses during the call.
+    pub(super) unsafe fn emptied(place: *mut T, empty: T) -> Self {
+        let out = Self(place);
+        out.set(empty);
+        out
+    }
+
+    /// An error if the caller gave no place.
+    pub(super) fn required(self, name: &str) -> Result<Self> {
+        if self.0.is_null() {
+            return Err(misuse(format_args!("{name} is NULL: there is nowhere to put the answer")));
+        }
+        Ok(self)
+    }
+
+    /// Fills the place, if there is one.
+    pub(super) fn set(&self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: not NULL, and valid for writes by the promise of `emptied`.
+            unsafe { self.0.write(value) };
+        }
+    }
+}
+
+/// The caller broke a rule.
+pub(super) fn misuse(message: impl Display) -> Error {
+    Error::new(ErrorKind::Misuse, message.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::{null, null_mut};
+
+    use super::*;
+
+    #[test]
+    fn an_empty_input_may_be_null_and_a_longer_one_may_not() {
+        // SAFETY: no bytes are promised for NULL, and none may be read.
+        unsafe {
+            assert_eq!(input("key", null(), 0, |_| Ok(())).unwrap(), b"");
+            let error = input("key", null(), 3, |_| Ok(())).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Misuse);
+            assert!(error.message().contains("key is NULL"));
+        }
+    }
+
+    #[test]
+    fn a_length_is_refused_before_a_byte_is_read() {
+        let refuse = |_| Err(Error::new(ErrorKind::TooLarge, "too long"));
+        // SAFETY: the check refuses the length, so the dangling pointer is never read.
+        let refused = unsafe { input("key", std::ptr::dangling(), usize::MAX, refuse) };
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::TooLarge);
+    }
+
+    #[test]
+    fn an_output_is_emptied_at_once_and_filled_if_it_is_wanted() {
+        let mut place = 9;
+        // SAFETY: a local variable, and NULL.
+        let (out, unwanted) =
+            unsafe { (Out::emptied(&raw mut place, 0), Out::emptied(null_mut(), 0)) };
+        // SAFETY: the variable is live.
+        assert_eq!(unsafe { (&raw const place).read() }, 0);
+        out.required("out").unwrap().set(5);
+        unwanted.set(5);
+        assert_eq!(place, 5);
+        assert!(unwanted.required("out").is_err());
+    }
+}

@@ -1,0 +1,120 @@
+/* Many threads on one handle, one of which closes it; and the library loaded and unloaded. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "check.h"
+
+enum { THREADS = 4, WRITES = 500 };
+
+static lsmkv_db *shared;
+
+static void *writes_its_own_keys(void *number) {
+    char key[32];
+    long i, failed = 0;
+    for (i = 0; i < WRITES; i++) {
+        sprintf(key, "%ld-%ld", (long)(size_t)number, i);
+        failed += lsmkv_set(shared, key, strlen(key), key, strlen(key), NULL) != LSMKV_OK;
+    }
+    return (void *)(size_t)failed;
+}
+
+STORY(threads_write_side_by_side_and_all_of_it_is_there) {
+    pthread_t threads[THREADS];
+    char key[32];
+    int64_t there;
+    long t, i, missing = 0;
+    void *failed;
+    shared = check_open();
+    for (t = 0; t < THREADS; t++) {
+        pthread_create(&threads[t], NULL, writes_its_own_keys, (void *)(size_t)t);
+    }
+    for (t = 0; t < THREADS; t++) {
+        pthread_join(threads[t], &failed);
+        CHECK(failed == NULL);
+    }
+    STATUS(lsmkv_close(shared, NULL), LSMKV_OK);
+    shared = check_open();
+    for (t = 0; t < THREADS; t++) {
+        for (i = 0; i < WRITES; i++) {
+            sprintf(key, "%ld-%ld", t, i);
+            lsmkv_exists(shared, key, strlen(key), &there, NULL);
+            missing += !there;
+        }
+    }
+    CHECK(missing == 0);
+    STATUS(lsmkv_close(shared, NULL), LSMKV_OK);
+}
+
+/* Works until the handle is closed; anything but OK and then MISUSE is wrong. */
+static void *works_until_closed(void *unused) {
+    lsmkv_buf buf;
+    lsmkv_status st = LSMKV_OK;
+    long i;
+    for (i = 0; st == LSMKV_OK; i++) {
+        st = i % 2 ? lsmkv_set(shared, "k", 1, &i, sizeof i, NULL)
+                   : lsmkv_get(shared, "k", 1, &buf, NULL);
+        if (i % 2 == 0) lsmkv_buf_release(&buf);
+    }
+    (void)unused;
+    return (void *)(size_t)(st != LSMKV_MISUSE);
+}
+
+STORY(closing_waits_for_calls_in_flight_and_refuses_later_ones) {
+    int round, t;
+    for (round = 0; round < 20; round++) {
+        pthread_t threads[THREADS];
+        void *wrong;
+        shared = check_open();
+        STATUS(lsmkv_set(shared, "k", 1, "v", 1, NULL), LSMKV_OK);
+        for (t = 0; t < THREADS; t++) {
+            pthread_create(&threads[t], NULL, works_until_closed, NULL);
+        }
+        STATUS(lsmkv_close(shared, NULL), LSMKV_OK);
+        for (t = 0; t < THREADS; t++) {
+            pthread_join(threads[t], &wrong);
+            CHECK(wrong == NULL);
+        }
+    }
+}
+
+static void *loads_uses_and_unloads(void *path) {
+    long round, wrong = 0;
+    for (round = 0; round < 50; round++) {
+        void *library = dlopen((const char *)path, RTLD_NOW | RTLD_LOCAL);
+        lsmkv_status (*open)(const char *, const lsmkv_options *, lsmkv_db **, lsmkv_err *);
+        lsmkv_status (*close)(lsmkv_db *, lsmkv_err *);
+        lsmkv_db *db = NULL;
+        if (library == NULL) return (void *)1;
+        *(void **)&open = dlsym(library, "lsmkv_open");
+        *(void **)&close = dlsym(library, "lsmkv_close");
+        wrong += open(":memory:", NULL, &db, NULL) != LSMKV_OK;
+        wrong += close(db, NULL) != LSMKV_OK;
+        dlclose(library);
+    }
+    return (void *)(size_t)wrong;
+}
+
+/* Without -z nodelete a thread that ends after the last dlclose crashes in its destructors. */
+STORY(the_library_is_loaded_used_and_unloaded_by_threads_that_end) {
+    const char *path = getenv("LSMKV_TEST_LIBRARY");
+    pthread_t threads[THREADS];
+    void *wrong;
+    int t;
+    if (path == NULL) return;
+    for (t = 0; t < THREADS; t++) {
+        pthread_create(&threads[t], NULL, loads_uses_and_unloads, (void *)path);
+    }
+    for (t = 0; t < THREADS; t++) {
+        pthread_join(threads[t], &wrong);
+        CHECK(wrong == NULL);
+    }
+}
+
+int main(int argc, char **argv) {
+    BEGIN(argc, argv);
+    RUN(threads_write_side_by_side_and_all_of_it_is_there);
+    RUN(closing_waits_for_calls_in_flight_and_refuses_later_ones);
+    RUN(the_library_is_loaded_used_and_unloaded_by_threads_that_end);
+    return END();
+}
