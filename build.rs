@@ -1,11 +1,19 @@
-//! Two jobs: the linker flags of the shared library, and the C header.
+//! Two jobs: the linker flags of the shared library, and the generated files.
 //!
-//! `include/lsmkv.h` is generated from `src/ffi` and committed. A build only compares, and fails
-//! with advice when the header is stale: a build that rewrote it would hide that from CI. With
+//! `include/lsmkv.h` is generated from `src/ffi`, the dispatch of commands and docs/COMMANDS.md
+//! from the command table; all are committed. A build only compares, and fails with advice when
+//! one is stale: a build that rewrote it would hide that from CI. With
 //! LSMKV_GENERATE set (`make generate`) it is written instead.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
+
+#[path = "src/commands/emit.rs"]
+mod emit;
+#[path = "src/commands/spec.rs"]
+mod spec;
+#[path = "src/commands/table/mod.rs"]
+mod table;
 
 /// In the order in which their functions appear in the header.
 const SOURCES: [&str; 8] = [
@@ -22,10 +30,11 @@ const SOURCES: [&str; 8] = [
 fn main() {
     link_flags();
     println!("cargo::rerun-if-env-changed=LSMKV_GENERATE");
-    for path in ["build.rs", "src/ffi", "include", "Cargo.toml"] {
+    for path in ["build.rs", "src/ffi", "src/commands", "include", "docs", "Cargo.toml"] {
         println!("cargo::rerun-if-changed={path}");
     }
-    if let Err(problem) = check_header() {
+    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    if let Err(problem) = check(&root) {
         println!("cargo::error={problem}");
     }
 }
@@ -40,18 +49,29 @@ fn link_flags() {
     }
 }
 
-fn check_header() -> Result<(), String> {
-    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
-    let path = root.join("include/lsmkv.h");
-    let fresh = header(&root)?;
-    let committed = fs::read_to_string(&path).unwrap_or_default();
-    if fresh == committed {
+fn check(root: &Path) -> Result<(), String> {
+    if let Some(problem) = emit::problem(table::GROUPS) {
+        return Err(format!("src/commands/table: {problem}"));
+    }
+    compare(root, "src/commands/generated/dispatch.rs", emit::dispatch(table::GROUPS))?;
+    compare(root, "include/lsmkv.h", header(root)?)?;
+    // A published package has no docs.
+    if root.join("docs").exists() {
+        compare(root, "docs/COMMANDS.md", emit::documentation(table::GROUPS))?;
+    }
+    Ok(())
+}
+
+/// Fails if a generated file is stale, or writes it when asked to.
+fn compare(root: &Path, name: &str, fresh: String) -> Result<(), String> {
+    let path = root.join(name);
+    if fs::read_to_string(&path).unwrap_or_default() == fresh {
         return Ok(());
     }
     if env::var_os("LSMKV_GENERATE").is_some() {
         return fs::write(&path, fresh).map_err(|e| format!("write {}: {e}", path.display()));
     }
-    Err("include/lsmkv.h does not match src/ffi any more: run `make generate` and commit it".into())
+    Err(format!("{name} does not match its source any more: run `make generate` and commit it"))
 }
 
 fn header(root: &Path) -> Result<String, String> {

@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "tests use small numbers"))]
 
+mod commands;
 pub mod encoding;
 pub mod engine;
 mod error;
@@ -20,6 +21,7 @@ pub mod io;
 mod options;
 pub mod types;
 
+pub use commands::Reply;
 pub use error::{Error, ErrorKind, Result};
 pub use options::{Compression, Description, Options, SyncMode};
-pub use types::Db;
+pub use types::{Db, Type};

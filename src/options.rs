@@ -129,6 +129,8 @@ options! {
     block_bytes: u32 = 4096, Rule::Size(64, MIB);
     /// Largest log segment; the first ones are smaller.
     log_segment_bytes: u64 = 16 * MIB, Rule::Size(4 * KIB, GIB);
+    /// Numbered databases of the store.
+    databases: u32 = 16, Rule::Count(1, 65_535);
 }
 
 impl Options {

@@ -1,4 +1,14 @@
-//! Keys of the meta tree: `[space:4][user key]`, the space big-endian.
+//! Keys of the three trees. Every integer in a key is big-endian.
+//!
+//! ```text
+//! meta    [space:4][user key]
+//! data    [space:4][esc(user key)][version:8][sub key]     sub key: field, member, or index:8
+//! score   [space:4][esc(user key)][version:8][score:8][member]
+//! ```
+//!
+//! `esc` writes a zero byte as `00 FF` and ends with `00 01`. So it delimits itself, whatever
+//! bytes the key has, no key and sub key can be taken for another pair, and the rows of the data
+//! and score trees sort by user key exactly as the records of the meta tree do.
 //!
 //! A space is where one logical database's keys live. A database number maps to a space, so that
 //! emptying or swapping a database is a change of that mapping. Space 0 is reserved for records
@@ -6,6 +16,8 @@
 //! ids handed out later start above [`Space::FIRST_FRESH`], so neither can meet the other.
 
 use smallvec::SmallVec;
+
+use crate::encoding::order::score_bytes;
 
 /// The 4-byte id that begins every key of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,6 +33,16 @@ impl Space {
     pub const fn of_database(number: u16) -> Self {
         // Widening; `u32::from` is not const.
         Self(number as u32 + 1)
+    }
+
+    /// The space with this id.
+    pub const fn from_id(id: u32) -> Self {
+        Self(id)
+    }
+
+    /// The id.
+    pub const fn id(self) -> u32 {
+        self.0
     }
 
     /// The id as it stands in keys.
@@ -48,6 +70,91 @@ pub fn meta_key(space: Space, user_key: &[u8]) -> MetaKey {
 pub fn split_meta_key(key: &[u8]) -> Option<(Space, &[u8])> {
     let (space, user_key) = key.split_first_chunk()?;
     Some((Space(u32::from_be_bytes(*space)), user_key))
+}
+
+/// The part of a data or score key before the sub key: it names one version of one collection.
+pub type Prefix = SmallVec<[u8; 64]>;
+
+/// A row's key in the data or score tree.
+pub type RowKey = SmallVec<[u8; 128]>;
+
+const ESCAPE: u8 = 0xff;
+const END: u8 = 0x01;
+
+/// Appends `esc(user_key)`.
+fn escape(out: &mut Prefix, user_key: &[u8]) {
+    for &byte in user_key {
+        out.push(byte);
+        if byte == 0 {
+            out.push(ESCAPE);
+        }
+    }
+    out.extend_from_slice(&[0, END]);
+}
+
+/// `[space:4][esc(user key)][version:8]`.
+pub fn prefix(space: Space, user_key: &[u8], version: u64) -> Prefix {
+    let mut out = Prefix::with_capacity(SPACE_BYTES + user_key.len() + 10);
+    out.extend_from_slice(&space.to_bytes());
+    escape(&mut out, user_key);
+    out.extend_from_slice(&version.to_be_bytes());
+    out
+}
+
+/// `[prefix][sub key]`.
+#[inline]
+pub fn row_key(prefix: &[u8], sub_key: &[u8]) -> RowKey {
+    let mut out = RowKey::with_capacity(prefix.len() + sub_key.len());
+    out.extend_from_slice(prefix);
+    out.extend_from_slice(sub_key);
+    out
+}
+
+/// `[prefix][score:8][member]`.
+pub fn score_key(prefix: &[u8], score: f64, member: &[u8]) -> RowKey {
+    let mut out = row_key(prefix, &score_bytes(score));
+    out.extend_from_slice(member);
+    out
+}
+
+/// The first key after all that begin with `prefix`; `None` if there is none.
+pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
+    let mut end = prefix.get(..=last)?.to_vec();
+    *end.last_mut()? += 1;
+    Some(end)
+}
+
+/// A key of the data or score tree, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row<'a> {
+    /// The database's space.
+    pub space: Space,
+    /// The user key, unescaped.
+    pub user_key: Vec<u8>,
+    /// The version of the collection.
+    pub version: u64,
+    /// What follows.
+    pub sub_key: &'a [u8],
+}
+
+/// Takes a key of the data or score tree apart; `None` if it is none.
+pub fn split_row_key(key: &[u8]) -> Option<Row<'_>> {
+    let (space, escaped) = split_meta_key(key)?;
+    let mut user_key = Vec::new();
+    let mut bytes = escaped.iter().enumerate();
+    let end = loop {
+        match bytes.next()? {
+            (_, 0) => match bytes.next()? {
+                (at, &END) => break at + 1,
+                (_, &ESCAPE) => user_key.push(0),
+                _ => return None,
+            },
+            (_, byte) => user_key.push(*byte),
+        }
+    };
+    let (version, sub_key) = escaped.get(end..)?.split_first_chunk()?;
+    Some(Row { space, user_key, version: u64::from_be_bytes(*version), sub_key })
 }
 
 #[cfg(test)]
@@ -89,5 +196,46 @@ mod tests {
             let key = |(number, user): &(u16, Vec<u8>)| meta_key(Space::of_database(*number), user);
             prop_assert_eq!(key(&a).cmp(&key(&b)), a.cmp(&b));
         }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_sort_by_user_key_as_meta_records_do_and_come_apart_again(
+            a: Vec<u8>, b: Vec<u8>, versions: (u64, u64), subs: (Vec<u8>, Vec<u8>),
+        ) {
+            let space = Space::of_database(3);
+            let row = |key: &[u8], version, sub: &[u8]| row_key(&prefix(space, key, version), sub);
+            let (first, second) = (row(&a, versions.0, &subs.0), row(&b, versions.1, &subs.1));
+            if a != b {
+                let meta = meta_key(space, &a).cmp(&meta_key(space, &b));
+                prop_assert_eq!(first.cmp(&second), meta);
+            }
+            let parts = split_row_key(&first).unwrap();
+            prop_assert_eq!(parts, Row { space, user_key: a, version: versions.0, sub_key: &subs.0 });
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_a_row_or_not_but_never_a_panic(bytes: Vec<u8>) {
+            let _ = split_row_key(&bytes);
+        }
+
+        #[test]
+        fn everything_with_a_prefix_lies_before_its_end(bytes: Vec<u8>, rest: Vec<u8>) {
+            let with = [&bytes[..], &rest].concat();
+            match after_prefix(&bytes) {
+                Some(end) => prop_assert!(with < end && bytes < end),
+                None => prop_assert!(bytes.iter().all(|byte| *byte == 0xff)),
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_in_key_and_member_never_collide() {
+        // Without delimiting, set `a` with member `b:c` would meet set `a:b` with member `c`.
+        let space = Space::of_database(0);
+        let row = |key: &[u8], member: &[u8]| row_key(&prefix(space, key, 7), member);
+        assert_ne!(row(b"a", b"b:c"), row(b"a:b", b"c"));
+        assert_ne!(row(b"a\0", b"x"), row(b"a", b"\0x"));
+        assert_ne!(row(b"", b"\0\x01"), row(b"\0\x01", b""));
     }
 }

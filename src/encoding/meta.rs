@@ -3,9 +3,14 @@
 //! ```text
 //! every record   [flags:1][expire_ms:8 LE][...]
 //! String         [flags:1][expire_ms:8 LE][value]
+//! Hash Set ZSet  [flags:1][expire_ms:8 LE][version:8 LE][size:8 LE]
+//! List           [flags:1][expire_ms:8 LE][version:8 LE][head:8 LE][tail:8 LE]
 //!
 //! flags          bit 7 always set; bits 4-6 the encoding, 0 as drawn; bits 0-3 the type
 //! expire_ms      milliseconds since 1970 at which the key ceases to exist; 0 = never
+//! version        which rows of the data and score trees are this collection's
+//! size           number of members, never 0
+//! head, tail     the list's elements have the indexes head..tail, never none
 //! ```
 
 use std::fmt;
@@ -66,6 +71,8 @@ pub enum Malformed {
     Flags(u8),
     /// An encoding of a later version.
     Encoding(u8),
+    /// The part after the header is not that of its type.
+    Body,
 }
 
 impl fmt::Display for Malformed {
@@ -74,6 +81,7 @@ impl fmt::Display for Malformed {
             Self::Short(found) => {
                 write!(f, "a record needs {HEADER_BYTES} bytes or more, found {found}")
             }
+            Self::Body => write!(f, "a record's length or bounds do not fit its type"),
             Self::Flags(flags) => write!(f, "no record has flags {flags:#04x}"),
             Self::Encoding(flags) => {
                 write!(f, "flags {flags:#04x} name an encoding of a later version of lsmkv")
@@ -116,6 +124,82 @@ pub fn encode_string(value: &[u8], expire_ms: u64) -> Vec<u8> {
     record
 }
 
+/// The part of a collection's record after the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Hash, Set, ZSet.
+    Members {
+        /// Names its rows.
+        version: u64,
+        /// How many there are.
+        size: u64,
+    },
+    /// List.
+    Span {
+        /// Names its rows.
+        version: u64,
+        /// Index of the first element.
+        head: u64,
+        /// Index after the last one.
+        tail: u64,
+    },
+}
+
+impl Body {
+    /// Names the rows of the collection.
+    pub fn version(&self) -> u64 {
+        match self {
+            Self::Members { version, .. } | Self::Span { version, .. } => *version,
+        }
+    }
+
+    /// Reads what follows the header of a record that is no String.
+    pub fn decode(kind: Type, record: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(record.get(HEADER_BYTES..).unwrap_or_default());
+        let body = (|| {
+            let version = reader.u64()?;
+            match kind {
+                Type::String => None,
+                Type::List => {
+                    let (head, tail) = (reader.u64()?, reader.u64()?);
+                    (head < tail).then_some(Self::Span { version, head, tail })
+                }
+                Type::Hash | Type::Set | Type::ZSet => {
+                    let size = reader.u64()?;
+                    (size > 0).then_some(Self::Members { version, size })
+                }
+            }
+        })();
+        body.filter(|_| reader.is_empty()).ok_or(Malformed::Body)
+    }
+}
+
+/// The record of a collection.
+pub fn encode_collection(header: Header, body: Body) -> Vec<u8> {
+    let mut record = Vec::with_capacity(HEADER_BYTES + 24);
+    record.push(ALWAYS_SET | header.kind as u8);
+    put_u64(&mut record, header.expire_ms);
+    match body {
+        Body::Members { version, size } => {
+            put_u64(&mut record, version);
+            put_u64(&mut record, size);
+        }
+        Body::Span { version, head, tail } => {
+            put_u64(&mut record, version);
+            put_u64(&mut record, head);
+            put_u64(&mut record, tail);
+        }
+    }
+    record
+}
+
+/// The same record with another expiry; `None` if it is no record.
+pub fn with_expiry(record: &[u8], expire_ms: u64) -> Option<Vec<u8>> {
+    let mut changed = record.to_vec();
+    changed.get_mut(1..HEADER_BYTES)?.copy_from_slice(&expire_ms.to_le_bytes());
+    Some(changed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,6 +232,25 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn every_collection_reads_back(
+            kind in prop::sample::select(vec![Type::Hash, Type::List, Type::Set, Type::ZSet]),
+            expire_ms: u64, later: u64, version: u64, a in 1u64..u64::MAX, b in 1u64..100,
+        ) {
+            let header = Header { kind, expire_ms };
+            let body = match kind {
+                Type::List => Body::Span { version, head: a.saturating_sub(b), tail: a },
+                _ => Body::Members { version, size: a },
+            };
+            let record = encode_collection(header, body);
+            prop_assert_eq!(Header::decode(&record), Ok(header));
+            prop_assert_eq!(Body::decode(kind, &record), Ok(body));
+            let moved = with_expiry(&record, later).unwrap();
+            prop_assert_eq!(Header::decode(&moved), Ok(Header { kind, expire_ms: later }));
+            prop_assert_eq!(Body::decode(kind, &moved), Ok(body));
+            prop_assert_eq!(Body::decode(kind, &record[..record.len() - 1]), Err(Malformed::Body));
+        }
+
         #[test]
         fn every_string_reads_back(value: Vec<u8>, expire_ms: u64) {
             let record = encode_string(&value, expire_ms);

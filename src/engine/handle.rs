@@ -88,6 +88,13 @@ impl Engine {
         view.iter(tree, sequence, options)
     }
 
+    /// Everything as of now, for several reads that must agree. Holds memory and files of this
+    /// moment until it is dropped: for the length of a command, not more (see `snapshot`).
+    pub fn reader(&self) -> Result<Reader> {
+        let (view, sequence) = self.now()?;
+        Ok(Reader { view, sequence })
+    }
+
     /// A view of this moment that stays as it is.
     pub fn snapshot(&self) -> Result<Snapshot> {
         self.core.check_open()?;
@@ -236,8 +243,38 @@ impl Snapshot {
 
     /// An iterator over the keys of `tree` then.
     pub fn iter(&self, tree: TreeId, options: IterOptions) -> Result<Iter> {
+        self.reader()?.iter(tree, options)
+    }
+
+    /// For several reads of the moment of the snapshot.
+    pub fn reader(&self) -> Result<Reader> {
         self.core.check_open()?;
-        self.core.view.load_full().iter(tree, self.sequence(), options)
+        Ok(Reader { view: self.core.view.load_full(), sequence: self.sequence() })
+    }
+}
+
+/// Reads at one moment. See [`Engine::reader`].
+#[derive(Clone, Debug)]
+pub struct Reader {
+    view: Arc<View>,
+    sequence: Sequence,
+}
+
+impl Reader {
+    /// The newest commit it sees.
+    pub fn sequence(&self) -> Sequence {
+        self.sequence
+    }
+
+    /// The value of `key`.
+    #[inline]
+    pub fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Bytes>> {
+        self.view.get(tree, key, self.sequence, GetOptions::default())
+    }
+
+    /// An iterator over the keys of `tree`.
+    pub fn iter(&self, tree: TreeId, options: IterOptions) -> Result<Iter> {
+        Arc::clone(&self.view).iter(tree, self.sequence, options)
     }
 }
 

@@ -38,7 +38,7 @@ pub use batch::{Batch, Operation, TreeId};
 pub use compaction::{Decision, Filter, FilterFactory, FilterJob};
 pub use config::{CollectorFactory, EngineConfig, TreeConfig, WriteOptions};
 pub use entry::{Kind, Sequence, Tag, hash_key};
-pub use handle::{Engine, Snapshot};
+pub use handle::{Engine, Reader, Snapshot};
 pub use iter::{Iter, IterOptions};
 pub use snapshot::ReservedNumber;
 pub use sstable::Collector;

@@ -176,7 +176,7 @@ pub unsafe extern "C" fn lsmkv_del(
     let body = |db: &Db| {
         // SAFETY: the caller promises klen readable bytes.
         let key = unsafe { key_of(db, key, klen)? };
-        deleted.set(i64::from(db.del(key)?));
+        deleted.set(db.del(&[key])?);
         Ok(LSMKV_OK)
     };
     // SAFETY: the caller's promises about db and err.
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn lsmkv_exists(
     let body = |db: &Db| {
         // SAFETY: the caller promises klen readable bytes.
         let key = unsafe { key_of(db, key, klen)? };
-        out.set(i64::from(db.exists(key)?));
+        out.set(db.exists(&[key])?);
         Ok(LSMKV_OK)
     };
     // SAFETY: the caller's promises about db and err.

@@ -1,37 +1,58 @@
-//! The key space: DEL and EXISTS, for keys of any type.
+//! The key space, for keys of any type.
 
+use crate::encoding::meta::Type;
 use crate::error::Result;
-use crate::types::db::{Change, Db};
+use crate::types::db::commands;
+use crate::types::txn::Tx;
 
-impl Db {
-    /// DEL: removes `key`; whether it existed.
-    pub fn del(&self, key: &[u8]) -> Result<bool> {
-        self.update(key, |present| match present {
-            Some(_) => Ok((true, Change::Delete)),
-            None => Ok((false, Change::Keep)),
-        })
+commands! {
+    /// DEL: removes keys, each in the same time whatever its size; how many existed.
+    write_keys [keys] fn del(keys: &[&[u8]]) -> i64;
+    /// EXISTS: how many of the keys exist; one named twice counts twice.
+    read fn exists(keys: &[&[u8]]) -> i64;
+    /// TYPE: the type of a key that exists.
+    read fn kind(key: &[u8]) -> Option<Type>;
+}
+
+impl Tx<'_> {
+    pub(crate) fn del(&mut self, keys: &[&[u8]]) -> Result<i64> {
+        self.frees_space();
+        let mut deleted = 0;
+        for key in keys {
+            if self.record(key)?.is_some() {
+                self.delete_record(key);
+                deleted += 1;
+            }
+        }
+        Ok(deleted)
     }
 
-    /// EXISTS: whether `key` exists.
-    pub fn exists(&self, key: &[u8]) -> Result<bool> {
-        Ok(self.record(key)?.is_some())
+    pub(crate) fn exists(&self, keys: &[&[u8]]) -> Result<i64> {
+        let mut found = 0;
+        for key in keys {
+            found += i64::from(self.record(key)?.is_some());
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn kind(&self, key: &[u8]) -> Result<Option<Type>> {
+        Ok(self.record(key)?.map(|record| record.header.kind))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::options::Options;
+    use crate::types::Db;
 
     #[test]
-    fn a_deletion_says_whether_there_was_something() {
+    fn a_deletion_says_how_many_there_were() {
         let db = Db::open(":memory:", Options::default()).unwrap();
-        assert!(!db.del(b"k").unwrap());
+        assert_eq!(db.del(&[b"k"]).unwrap(), 0);
         db.set(b"k", b"v").unwrap();
-        assert!(db.exists(b"k").unwrap());
-        assert!(db.del(b"k").unwrap());
-        assert!(!db.exists(b"k").unwrap());
-        assert!(!db.del(b"k").unwrap());
+        assert_eq!(db.exists(&[b"k", b"k", b"l"]).unwrap(), 2);
+        assert_eq!(db.del(&[b"k", b"k", b"l"]).unwrap(), 1);
+        assert_eq!(db.exists(&[b"k"]).unwrap(), 0);
     }
 
     #[test]
@@ -39,9 +60,9 @@ mod tests {
         let db = Db::open(":memory:", Options::default()).unwrap();
         for _ in 0..200 {
             db.set(b"k", b"v").unwrap();
-            let deleted = std::thread::scope(|scope| {
-                let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| db.del(b"k"))).collect();
-                threads.into_iter().map(|t| t.join().unwrap().unwrap()).filter(|&d| d).count()
+            let deleted: i64 = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| db.del(&[b"k"]))).collect();
+                threads.into_iter().map(|t| t.join().unwrap().unwrap()).sum()
             });
             assert_eq!(deleted, 1);
         }

@@ -1,8 +1,22 @@
-//! Redis semantics over the engine: [`Db`], and one file a type with its commands as methods.
+//! Redis semantics over the engine: [`Db`], and one file a type with its commands.
+//!
+//! - `store`, `txn`: how a command runs: locks, one moment, one time, one batch;
+//! - `collection`: members of hashes, sets and sorted sets;
+//! - `string`, `hash`, `list`, `set`, `zset`, `key`: the commands;
+//! - `spaces`: databases; `times`: expiry; `number`: numbers as text; `limits`, `stripes`.
 
+mod collection;
 mod db;
 mod key;
+mod limits;
+pub(crate) mod number;
+mod spaces;
+mod store;
 mod string;
 mod stripes;
+mod times;
+pub(crate) mod txn;
 
-pub use db::{Db, Limits};
+pub use crate::encoding::meta::Type;
+pub use db::Db;
+pub use limits::Limits;

@@ -1,0 +1,3 @@
+//! Written by `make generate` from the command table; committed, and checked by every build.
+
+pub(super) mod dispatch;

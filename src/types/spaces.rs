@@ -1,0 +1,80 @@
+//! Which space of keys each database number stands for.
+//!
+//! A record of its own in the reserved space of the meta tree says so, `db` + number -> space id,
+//! once a database was emptied or swapped; before that the number itself decides. Ids come from a
+//! durable counter (`next`) and are never used twice: emptying a database points its number at a
+//! fresh id, and the old space's keys are unreachable at once.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::encoding::keys::{MetaKey, Space, meta_key};
+use crate::engine::Reader;
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::txn::META;
+
+/// The mapping in force. Changed only by those who hold every stripe.
+#[derive(Debug)]
+pub(crate) struct Spaces {
+    ids: Vec<AtomicU32>,
+    next: AtomicU32,
+}
+
+fn record_of(number: u32) -> MetaKey {
+    meta_key(Space::RESERVED, &[b"db", &number.to_be_bytes()[..]].concat())
+}
+
+fn record_of_next() -> MetaKey {
+    meta_key(Space::RESERVED, b"next")
+}
+
+fn read_id(reader: &Reader, key: &MetaKey) -> Result<Option<u32>> {
+    let Some(value) = reader.get(META, key)? else { return Ok(None) };
+    let id = <[u8; 4]>::try_from(&value[..]).map(u32::from_be_bytes);
+    id.map(Some).map_err(|_| Error::new(ErrorKind::Corrupt, "a database's record is malformed"))
+}
+
+impl Spaces {
+    /// Reads the mapping of `databases` numbers.
+    pub(crate) fn load(reader: &Reader, databases: u32) -> Result<Self> {
+        let ids = (0..databases).map(|number| {
+            let default = Space::of_database(u16::try_from(number).unwrap_or(u16::MAX));
+            let id = read_id(reader, &record_of(number))?;
+            Ok(AtomicU32::new(id.unwrap_or(default.id())))
+        });
+        let next = read_id(reader, &record_of_next())?.unwrap_or(Space::FIRST_FRESH.id());
+        Ok(Self { ids: ids.collect::<Result<_>>()?, next: AtomicU32::new(next) })
+    }
+
+    /// How many databases there are.
+    pub(crate) fn count(&self) -> u32 {
+        u32::try_from(self.ids.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The space of a database.
+    pub(crate) fn of(&self, number: u32) -> Result<Space> {
+        match self.ids.get(number as usize) {
+            Some(id) => Ok(Space::from_id(id.load(Ordering::Acquire))),
+            None => Err(Error::new(ErrorKind::OutOfRange, "ERR DB index is out of range")),
+        }
+    }
+
+    /// The id the next emptied database gets, and the writes that say so.
+    pub(crate) fn fresh(&self) -> (Space, [(MetaKey, [u8; 4]); 1]) {
+        let id = self.next.load(Ordering::Acquire);
+        (Space::from_id(id), [(record_of_next(), (id + 1).to_be_bytes())])
+    }
+
+    /// The write that points `number` at `space`.
+    pub(crate) fn assignment(&self, number: u32, space: Space) -> (MetaKey, [u8; 4]) {
+        (record_of(number), space.to_bytes())
+    }
+
+    /// To be called once the writes are visible.
+    pub(crate) fn assign(&self, number: u32, space: Space) {
+        if let Some(id) = self.ids.get(number as usize) {
+            id.store(space.id(), Ordering::Release);
+        }
+        self.next
+            .fetch_max(space.id().saturating_add(1).max(Space::FIRST_FRESH.id()), Ordering::AcqRel);
+    }
+}
