@@ -41,7 +41,7 @@ fn batch_with(writer: u64, number: u64) -> Batch {
     let mut batch = Batch::new();
     let key = key_of(writer, number % KEYS);
     for tree in TREES {
-        if number % 29 == 0 {
+        if number.is_multiple_of(29) {
             batch.delete(tree, &key);
         } else {
             batch.put(tree, &key, &value_of(number));
@@ -153,6 +153,51 @@ fn readers_see_whole_batches_and_never_go_back_in_time() {
     });
 }
 
+/// Gives many keys of all trees one number at once, so that applying it takes a while.
+fn write_large_batches(engine: &Engine, stop: &AtomicBool) {
+    for number in 1.. {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut batch = Batch::new();
+        for (tree, key) in TREES.into_iter().flat_map(|tree| (0..400).map(move |key| (tree, key))) {
+            batch.put(tree, &key_of(9, key), &u64::to_be_bytes(number));
+        }
+        engine.write(&mut batch, WriteOptions::default()).unwrap();
+    }
+}
+
+/// Looks at what a batch writes last, then at what it writes first.
+fn read_last_then_first(engine: &Engine, stop: &AtomicBool) {
+    let (first, last) = (key_of(9, 0), key_of(9, 399));
+    let number = |value: Option<Vec<u8>>| value.map_or(0, |value| number_in(&value));
+    while !stop.load(Ordering::Relaxed) {
+        let snapshot = engine.snapshot().unwrap();
+        let end = number(snapshot.read(TREES[2], &last));
+        assert_eq!(number(snapshot.read(TREES[0], &first)), end, "a snapshot");
+        let both = engine.read_many(TREES[1], &[&last, &first]);
+        assert_eq!(both[0], both[1], "several keys of one moment");
+    }
+}
+
+#[test]
+fn a_large_batch_is_not_visible_before_all_of_it_is_there() {
+    within(LIMIT, || {
+        let options = Options { background_threads: 1, write_buffer: 1 << 20, ..tiny() };
+        let engine = open(&MemFs::new(), &options);
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let (engine, stop) = (&engine, &stop);
+            scope.spawn(move || write_large_batches(engine, stop));
+            for _ in 0..2 {
+                scope.spawn(move || read_last_then_first(engine, stop));
+            }
+            std::thread::sleep(Duration::from_secs(1));
+            stop.store(true, Ordering::Relaxed);
+        });
+    });
+}
+
 /// The bug: compactions asked for by users did not know of each other, nor of those that a writer
 /// runs itself in a store without threads. Both merged the same tables, and the second to install
 /// its result found them gone, which turned writes off.
@@ -199,7 +244,7 @@ fn write_durably(engine: &Engine, writer: u64, acknowledged: &AtomicU64, stop: &
             return;
         }
         let mut batch = put_everywhere(writer, number);
-        if writer % 2 == 0 {
+        if writer.is_multiple_of(2) {
             engine.write(&mut batch, WriteOptions::default()).unwrap();
         } else {
             let commit = engine.commit(&mut batch, WriteOptions::default()).unwrap();
@@ -332,4 +377,29 @@ fn closing_under_load_ends_every_thread_and_keeps_what_was_acknowledged() {
             }
         });
     }
+}
+
+/// The bug: two threads that closed a store at once could both begin, and the second failed since
+/// the first had put everything away.
+#[test]
+fn a_store_may_be_closed_by_several_threads_at_once() {
+    within(LIMIT, || {
+        for round in 0..1000 {
+            let engine = open(&MemFs::new(), &Options { background_threads: round % 2, ..tiny() });
+            let ready = AtomicU64::new(0);
+            // Threads that spin leave together; those that are woken do not.
+            let close = || {
+                ready.fetch_add(1, Ordering::SeqCst);
+                while ready.load(Ordering::SeqCst) < 2 {
+                    std::hint::spin_loop();
+                }
+                engine.close()
+            };
+            let (one, other) = std::thread::scope(|scope| {
+                let other = scope.spawn(close);
+                (close(), other.join().unwrap())
+            });
+            assert!(one.is_ok() && other.is_ok(), "round {round}: {one:?}, {other:?}");
+        }
+    });
 }

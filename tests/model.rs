@@ -12,7 +12,7 @@
 
 mod support;
 
-use lsmkv::engine::{Engine, MemFs, Snapshot};
+use lsmkv::engine::{Batch, Engine, MemFs, Snapshot, WriteOptions};
 use lsmkv::io::mem::CrashMode;
 use lsmkv::{ErrorKind, Options, SyncMode};
 use proptest::prelude::*;
@@ -84,6 +84,7 @@ impl Pair {
             }
             Op::WaitIdle => self.engine().wait_idle().expect("idle"),
             Op::Sync | Op::Flush | Op::Compact => self.durable_op(op),
+            Op::Peek => self.peek(),
             Op::Reopen | Op::Abandon => self.reopen(matches!(op, Op::Reopen)),
             Op::Crash { mode, seed } => self.crash(*mode, *seed),
         }
@@ -170,6 +171,18 @@ impl Pair {
         };
         done.expect("sync, flush and compact succeed");
         self.history.promise();
+    }
+
+    /// What the process had written when it died is all there, and looking changes nothing.
+    fn peek(&self) {
+        let copy = self.fs.crash_clone(0, CrashMode::KeepAll);
+        let options = Options { read_only: true, ..self.options[0].clone() };
+        let engine = open(&copy, &options);
+        assert_state(&engine, &self.history.now, &"a read-only look");
+        let refused = engine.write(&mut Batch::new(), WriteOptions::default());
+        assert_eq!(refused.expect_err("read-only").kind(), ErrorKind::ReadOnly);
+        engine.close().expect("close succeeds");
+        assert_eq!((copy.bytes_written(), copy.sync_count()), (0, 0), "reading writes nothing");
     }
 
     fn reopen(&mut self, close: bool) {

@@ -19,6 +19,7 @@
 mod support;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use lsmkv::engine::{Engine, MemFs};
 use lsmkv::io::mem::{CrashMode, SyncPoint};
@@ -269,4 +270,28 @@ fn a_power_cut_at_any_sync_or_commit_leaves_a_prefix_of_the_commits() {
 #[test]
 fn and_so_it_does_in_the_workloads_of_odd_seeds() {
     cut_from(1);
+}
+
+#[test]
+fn a_store_that_syncs_at_intervals_does_so_without_being_asked() {
+    let fs = MemFs::new();
+    let options =
+        Options { sync: SyncMode::Interval, sync_interval_ms: 50, background_threads: 0, ..tiny() };
+    let engine = open(&fs, &options);
+    let mut history = History::default();
+    for number in 0..5 {
+        let writes = random_batch(&mut SplitMix64::new(number), number as usize);
+        commit(&engine, &writes, None);
+        history.record(&writes);
+    }
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let found = state_of(&open(&fs.crash_clone(0, CrashMode::DropUnsynced), &options));
+        if found == history.now {
+            return;
+        }
+        assert!(history.prefix(&found).is_some());
+        assert!(Instant::now() < end, "nothing was synced");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

@@ -169,7 +169,7 @@ impl Engine {
     /// Calling it again does nothing. An error means that something could not be flushed: it is
     /// still in the log.
     pub fn close(&self) -> Result<()> {
-        if self.core.closed.load(Ordering::Acquire) {
+        if self.core.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
         self.core.refuse_commits();

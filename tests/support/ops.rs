@@ -75,6 +75,8 @@ pub enum Op {
     Flush,
     Compact,
     WaitIdle,
+    /// A second look at a copy of the files, read-only.
+    Peek,
     /// Close and open again.
     Reopen,
     /// Drop without close, and open again.
@@ -182,6 +184,7 @@ fn upheaval() -> BoxedStrategy<Op> {
         4 => Just(Op::Flush),
         2 => Just(Op::Compact),
         2 => Just(Op::WaitIdle),
+        1 => Just(Op::Peek),
         1 => Just(Op::Reopen),
         1 => Just(Op::Abandon),
         2 => crash.prop_map(|(mode, seed)| Op::Crash { mode, seed }),
