@@ -160,7 +160,7 @@ impl Lives {
 
 #[test]
 fn whatever_was_acknowledged_survives_the_death_of_the_process() {
-    let kills = number_from_env("LSMKV_KILLS", 100);
+    let kills = number_from_env("LSMKV_KILLS", 200);
     let seed = number_from_env("LSMKV_SEED", 1);
     let mut random = SplitMix64::new(seed);
     let watchdog = Watchdog::start(Duration::from_secs(60));
