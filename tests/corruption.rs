@@ -445,6 +445,22 @@ fn damage_to_a_closed_store_is_noticed() {
     damage_all(&Victim::closed());
 }
 
+/// One more than the largest number is none: that overflowed.
+#[test]
+fn a_file_with_an_impossible_number_is_refused_by_its_name() {
+    for name in ["18446744073709551615.table", "MANIFEST-18446744073709551615"] {
+        let victim = Victim::closed();
+        let file = Path::new(DIR).join(name);
+        victim.fs.write_file(&file, b"x").unwrap();
+        let error = open_mem(&victim.fs, options()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(error.message().contains(name), "{error:?}");
+        victim.fs.remove(&file).unwrap();
+        let found = read_damaged(&victim, &victim.fs, false).unwrap();
+        assert_eq!(difference(&found, victim.states.last().unwrap()), None);
+    }
+}
+
 /// The smallest file that opens a store, tried completely.
 #[test]
 fn every_bit_of_current_and_every_lost_file_is_noticed() {

@@ -35,7 +35,7 @@ struct Run {
     fault: Option<Fault>,
     tried: Vec<Tried>,
     errors: Vec<(&'static str, Error)>,
-    /// Calls made when the present handle was open.
+    /// Calls made before the open that gave the present handle.
     opened_at: u64,
     checked: bool,
 }
@@ -87,15 +87,18 @@ impl Run {
 
     fn open(&mut self) -> Option<Engine> {
         let fs: Arc<dyn FileSystem> = Arc::new(self.fs.clone());
+        self.opened_at = self.fs.calls();
         let first = open(&fs, self.options.clone());
         let engine = match self.note("open", first) {
             Some(engine) => engine,
             None if self.fault.is_some_and(|fault| fault.sticky) => return None,
-            None => open(&fs, self.options.clone()).unwrap_or_else(|error| {
-                panic!("does not open after the fault is gone: {error:?}, {}", self.context())
-            }),
+            None => {
+                self.opened_at = self.fs.calls();
+                open(&fs, self.options.clone()).unwrap_or_else(|error| {
+                    panic!("does not open after the fault is gone: {error:?}, {}", self.context())
+                })
+            }
         };
-        self.opened_at = self.fs.calls();
         Some(engine)
     }
 

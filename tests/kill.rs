@@ -152,7 +152,7 @@ impl Lives {
         self.count = found;
         let contents = read_all(&engine, &self.model).unwrap();
         assert_same(&contents, &self.model, context);
-        if self.count % 3 == 0 {
+        if self.count.is_multiple_of(3) {
             engine.close().unwrap();
         }
     }
@@ -160,7 +160,7 @@ impl Lives {
 
 #[test]
 fn whatever_was_acknowledged_survives_the_death_of_the_process() {
-    let kills = number_from_env("LSMKV_KILLS", 100);
+    let kills = number_from_env("LSMKV_KILLS", 200);
     let seed = number_from_env("LSMKV_SEED", 1);
     let mut random = SplitMix64::new(seed);
     let watchdog = Watchdog::start(Duration::from_secs(60));

@@ -58,6 +58,8 @@ struct State {
     compacting: usize,
     pauses: usize,
     rounds: u64,
+    /// How often work was asked to be tried again; a failure of work begun before is stale.
+    retries: u64,
 }
 
 impl Work {
@@ -112,6 +114,7 @@ impl Work {
         let mut state = self.state.lock();
         (state.flush_failure, state.compact_failure) = (None, None);
         (state.flush, state.compact, state.prepare) = (true, true, true);
+        state.retries += 1;
         drop(state);
         self.flusher.notify_all();
         self.compactors.notify_all();
@@ -206,8 +209,14 @@ fn panic_error(panic: &(dyn std::any::Any + Send)) -> Error {
 impl Core {
     fn keep_flushing(&self) {
         while !self.work.stopping() {
+            let asked = self.work.state.lock().retries;
             let result = self.flush_oldest();
-            self.work.state.lock().flush_failure = self.failure_of(&result);
+            let failure = self.failure_of(&result);
+            {
+                let mut state = self.work.state.lock();
+                let stale = state.retries != asked;
+                state.flush_failure = failure.filter(|_| !stale);
+            }
             match result {
                 Ok(true) => {
                     self.work.note_progress();
@@ -218,20 +227,25 @@ impl Core {
                         std::mem::take(&mut state.flush)
                     });
                 }
-                Err(_) => self.rest(&self.work.flusher),
+                Err(_) => self.rest(&self.work.flusher, asked),
             }
         }
     }
 
     fn keep_compacting(&self) {
         while !self.work.stopping() {
-            self.work.state.lock().compacting += 1;
+            let asked = {
+                let mut state = self.work.state.lock();
+                state.compacting += 1;
+                state.retries
+            };
             let result = self.compact_once();
             let failure = self.failure_of(&result);
             {
                 let mut state = self.work.state.lock();
                 state.compacting -= 1;
-                state.compact_failure = failure;
+                let stale = state.retries != asked;
+                state.compact_failure = failure.filter(|_| !stale);
             }
             self.work.note_progress();
             match result {
@@ -241,7 +255,7 @@ impl Core {
                         std::mem::take(&mut state.compact)
                     });
                 }
-                Err(_) => self.rest(&self.work.compactors),
+                Err(_) => self.rest(&self.work.compactors, asked),
             }
         }
     }
@@ -258,9 +272,9 @@ impl Core {
         Some(error.clone())
     }
 
-    /// After a failure: tries again after a while, or at once when told to.
-    fn rest(&self, bell: &Condvar) {
-        self.work.sleep(bell, RETRY, |_| false);
+    /// After a failure: tries again after a while, or at once when told to since `asked`.
+    fn rest(&self, bell: &Condvar, asked: u64) {
+        self.work.sleep(bell, RETRY, |state| state.retries != asked);
     }
 
     fn keep_house(&self) {

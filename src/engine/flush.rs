@@ -61,13 +61,21 @@ impl Core {
         work: impl FnOnce(&mut Vec<(TreeId, u8, FileMeta)>) -> Result<()>,
     ) -> Result<()> {
         let result = work(made);
-        if result.is_err() && self.health.cause().is_none() {
-            for (_, _, file) in made {
-                // What cannot be removed now is removed at the next open.
-                let _ = self.fs.remove(&table_path(&self.dir, file.number));
-            }
+        if result.is_err() {
+            self.discard(made);
         }
         result
+    }
+
+    /// Removes tables that no edit in force names; none when the store has degraded.
+    pub(crate) fn discard(&self, made: &[(TreeId, u8, FileMeta)]) {
+        if self.health.cause().is_some() {
+            return;
+        }
+        for (_, _, file) in made {
+            // What cannot be removed now is removed at the next open.
+            let _ = self.fs.remove(&table_path(&self.dir, file.number));
+        }
     }
 
     /// What the manifest is to say of the log once everything before `start` is in tables.

@@ -4,8 +4,11 @@
 //! 2. read CURRENT, the manifest it names, and so the set of tables and where the log begins;
 //! 3. replay the log into memtables (into tables when they grow too large);
 //! 4. make what was replayed durable, write a fresh manifest that says where old segments end,
-//!    point CURRENT at it, begin a new log segment;
-//! 5. remove what no one needs any more.
+//!    point CURRENT at it;
+//! 5. remove what no one needs any more, begin a new log segment.
+//!
+//! On a full disk a store whose process died still opens, so that something can be deleted: what
+//! it had in reserve is enough for a manifest, and the old one's space for the rest.
 //!
 //! A crash at any point leaves a store that opens again. Opened read-only, only 1 to 3 happen.
 
@@ -30,7 +33,7 @@ use crate::engine::sstable::TableCounters;
 use crate::engine::stats::Activity;
 use crate::engine::tables::TableOpener;
 use crate::engine::version::{
-    Edit, LogState, ManifestWriter, TableFile, read_current, read_manifest,
+    Edit, FileMeta, LogState, ManifestWriter, TableFile, read_current, read_manifest,
 };
 use crate::engine::view::{MemtableSet, Version, View};
 use crate::engine::wal::{
@@ -39,6 +42,9 @@ use crate::engine::wal::{
 use crate::engine::write::{Committer, apply_batch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::{FileSystem, LockGuard};
+
+/// Numbers beyond this are not handed out in the life of a store: counting on must not overflow.
+const MAX_FILE_NUMBER: FileNumber = FileNumber::MAX >> 1;
 
 /// What the manifest says.
 #[derive(Debug, Default)]
@@ -207,19 +213,28 @@ impl Opening {
         }
     }
 
-    fn highest_number(&self) -> FileNumber {
-        let numbers = self.names.iter().filter_map(|name| match FileKind::parse(name)? {
-            FileKind::Log(n) | FileKind::Table(n) | FileKind::Manifest(n) => Some(n),
-            // Temporaries are named by number too.
-            FileKind::Temporary => name.file_stem()?.to_str()?.parse().ok(),
-            _ => None,
-        });
-        numbers.max().unwrap_or(0)
+    /// A number above that of every file in the directory.
+    fn number_after_all(&self) -> Result<FileNumber> {
+        let mut next = 1;
+        for name in &self.names {
+            let number = match FileKind::parse(name) {
+                Some(FileKind::Log(n) | FileKind::Table(n) | FileKind::Manifest(n)) => n,
+                // Temporaries are named by number too, but for a few.
+                Some(FileKind::Temporary) => stem_number(name).unwrap_or(0),
+                _ => 0,
+            };
+            if number > MAX_FILE_NUMBER {
+                let path = self.dir.join(name);
+                return Err(Error::corrupt(&path, 0, "no file of a store has such a number"));
+            }
+            next = next.max(number + 1);
+        }
+        Ok(next)
     }
 
     /// Steps 3 to 5.
     fn replay(mut self, stored: &Stored, sync_state: SyncState) -> Result<Arc<Core>> {
-        let next = stored.next_file.max(self.highest_number() + 1);
+        let next = stored.next_file.max(self.number_after_all()?);
         let numbers = Arc::new(FileNumbers::starting_at(next));
         let mut core = self.core(stored, numbers);
         let replayed = core.replay_log(stored, sync_state)?;
@@ -228,8 +243,13 @@ impl Opening {
         if core.options.read_only {
             return Ok(Arc::new(core));
         }
-        core.begin_life(stored, &replayed)?;
+        // Not before: the reserve of the last life is among them, and is for this life, not for
+        // the tables of the replay.
+        core.remove(self.names.iter().filter(|name| is_temporary(name)));
+        let begun = core.begin_life(stored, &replayed);
+        let env = begun.inspect_err(|_| core.discard(&replayed.tables))?;
         core.remove_leftovers(&self.names);
+        core.log = Some(Log::create(env, core.cuts())?);
         Ok(Arc::new(core))
     }
 
@@ -269,7 +289,7 @@ struct Replayed {
     recovered: Recovered,
     /// Tables written because the memtables grew too large; everything before `tables_through`
     /// is in them.
-    tables: Vec<(TreeId, crate::engine::version::FileMeta)>,
+    tables: Vec<(TreeId, u8, FileMeta)>,
     tables_through: LogPosition,
 }
 
@@ -292,11 +312,20 @@ impl Core {
         let mut last = tables.map(|file| file.meta().max_sequence).max().unwrap_or(0);
         let mut written = Vec::new();
         let mut through = stored.log.start;
+        let mut spills = !self.options.read_only;
         let on_record = |end: LogPosition, payload: &[u8]| {
             last = last.max(apply_batch(&self.view.load(), payload)?);
             let bytes = self.view.load().active.bytes();
-            if bytes > self.limits.write_buffer && !self.options.read_only {
-                written.extend(self.spill()?);
+            if spills && bytes > self.limits.write_buffer {
+                match self.spill() {
+                    Ok(tables) => written.extend(tables),
+                    // What the log holds was in memory before, and can be again.
+                    Err(error) if error.kind() == ErrorKind::Full => {
+                        spills = false;
+                        return Ok(());
+                    }
+                    Err(error) => return Err(error),
+                }
                 through = end;
                 self.replace_active(end);
             }
@@ -304,18 +333,22 @@ impl Core {
         };
         let start = stored.log.start;
         let recovered =
-            recover(&*self.fs, &self.dir, start, &stored.log.cuts, sync_state, on_record)?;
+            recover(&*self.fs, &self.dir, start, &stored.log.cuts, sync_state, on_record)
+                .inspect_err(|_| self.discard(&written))?;
         Ok(Replayed { last_sequence: last, recovered, tables: written, tables_through: through })
     }
 
     /// Writes the active memtables as tables.
-    fn spill(&self) -> Result<Vec<(TreeId, crate::engine::version::FileMeta)>> {
+    fn spill(&self) -> Result<Vec<(TreeId, u8, FileMeta)>> {
         let view = self.view.load_full();
         let mut all = Vec::new();
-        for (tree, memtable) in (0u8..).zip(&view.active.trees) {
-            let files = self.write_memtable(tree as usize, memtable, &[])?;
-            all.extend(files.into_iter().map(|file| (TreeId(tree), file)));
-        }
+        self.or_discard(&mut all, |all| {
+            for (tree, memtable) in (0u8..).zip(&view.active.trees) {
+                let files = self.write_memtable(tree as usize, memtable, &[])?;
+                all.extend(files.into_iter().map(|file| (TreeId(tree), 0, file)));
+            }
+            Ok(())
+        })?;
         Ok(all)
     }
 
@@ -327,8 +360,8 @@ impl Core {
         });
     }
 
-    /// Step 4.
-    fn begin_life(&mut self, stored: &Stored, replayed: &Replayed) -> Result<()> {
+    /// Step 4. Returns what the new log needs. Nothing fails once the manifest is in force.
+    fn begin_life(&mut self, stored: &Stored, replayed: &Replayed) -> Result<LogEnv> {
         let recovered = &replayed.recovered;
         seal(&*self.fs, &self.dir, &recovered.segments, recovered.synced)?;
         let version = self.version_with(&stored.version, replayed)?;
@@ -355,23 +388,26 @@ impl Core {
             sync_file: Arc::clone(&sync_file),
             max_segment_bytes: self.options.log_segment_bytes,
         };
-        self.log = Some(Log::create(env, log.cuts.clone())?);
         let first = first.len() as u64;
         *self.manifest.get_mut() = Some(Manifest { writer, sync_file, log, appended: 0, first });
         self.change_view(|old| View { version, ..old.clone() });
-        Ok(())
+        Ok(env)
+    }
+
+    /// Where segments of earlier lives end.
+    fn cuts(&self) -> Vec<Cut> {
+        self.manifest.lock().as_ref().map_or_else(Vec::new, |manifest| manifest.log.cuts.clone())
     }
 
     fn version_with(&self, version: &Version, replayed: &Replayed) -> Result<Version> {
-        let added = replayed.tables.iter().map(|(tree, file)| (*tree, 0, file.clone())).collect();
-        let edit = Edit { added, ..Edit::default() };
+        let edit = Edit { added: replayed.tables.clone(), ..Edit::default() };
         apply(version, &edit, &|tree, meta| {
             Some(Arc::new(TableFile::new(meta, Arc::clone(&self.trees.get(tree)?.opener))))
         })
         .ok_or_else(|| Error::new(ErrorKind::Misuse, "replayed tables do not fit"))
     }
 
-    /// Step 5: what an earlier life left behind. Failures are harmless; the next open tries again.
+    /// Of step 5: what an earlier life left behind. Failures are harmless; the next open tries again.
     fn remove_leftovers(&self, names: &[PathBuf]) {
         let view = self.view.load();
         let in_use: std::collections::HashSet<FileNumber> = view
@@ -385,17 +421,17 @@ impl Core {
         let Some(manifest) = manifest.as_ref() else { return };
         let needed =
             |number: &FileNumber| manifest.log.cuts.iter().any(|cut| cut.0 == *number && cut.1 > 0);
+        self.remove(names.iter().filter(|name| match FileKind::parse(name) {
+            Some(FileKind::Table(number)) => !in_use.contains(&number),
+            Some(FileKind::Manifest(number)) => number != manifest.writer.number(),
+            Some(FileKind::Log(number)) => !needed(&number),
+            _ => false,
+        }));
+    }
+
+    fn remove<'a>(&self, names: impl Iterator<Item = &'a PathBuf>) {
         for name in names {
-            let useless = match FileKind::parse(name) {
-                Some(FileKind::Table(number)) => !in_use.contains(&number),
-                Some(FileKind::Manifest(number)) => number != manifest.writer.number(),
-                Some(FileKind::Log(number)) => !needed(&number),
-                Some(FileKind::Temporary) => true,
-                _ => false,
-            };
-            if useless {
-                let _ = self.fs.remove(&self.dir.join(name));
-            }
+            let _ = self.fs.remove(&self.dir.join(name));
         }
     }
 
@@ -417,6 +453,15 @@ impl Core {
         log.close();
         log.retire_all()
     }
+}
+
+fn stem_number(name: &Path) -> Option<FileNumber> {
+    name.file_stem()?.to_str()?.parse().ok()
+}
+
+/// A file that was never finished: no one needs it, whatever the manifest says.
+fn is_temporary(name: &Path) -> bool {
+    FileKind::parse(name) == Some(FileKind::Temporary)
 }
 
 fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {

@@ -89,7 +89,8 @@ impl ManifestWriter {
     /// Puts this manifest in force. A failure before the switch changes nothing; one during it
     /// degrades the store, since either manifest may then be in force.
     pub fn make_current(&mut self) -> Result<()> {
-        let temporary = current::write_temporary(&*self.fs, &self.dir, self.number)?;
+        let temporary = current::write_temporary(&*self.fs, &self.dir, self.number)
+            .inspect_err(|_| _ = self.fs.remove(&self.path))?;
         current::switch(&*self.fs, &self.dir, &temporary)
             .and_then(|()| self.sync_file.note_manifest(self.number, self.end))
             .map_err(|cause| self.health.degrade(&cause))
