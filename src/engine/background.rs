@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::engine::core::Core;
 use crate::engine::files::FileNumber;
@@ -24,6 +24,8 @@ const RETRY: Duration = Duration::from_millis(100);
 /// How often the house keeper looks around while there is something to sync, and otherwise.
 const ROUND: Duration = Duration::from_millis(200);
 const QUIET_ROUND: Duration = Duration::from_secs(2);
+/// How often one who waits for running compactions to end looks, beside being woken.
+const PAUSE_ROUND: Duration = Duration::from_millis(5);
 /// Sleep of a thread that is woken when there is work.
 const UNTIL_WOKEN: Duration = Duration::from_secs(3600);
 
@@ -37,8 +39,10 @@ pub(crate) struct Work {
     progress: Condvar,
     /// One flush at a time: level 0 is in the order of the memtables.
     pub(crate) flushing: Mutex<()>,
-    /// Tables that take part in a running compaction.
+    /// Tables that take part in a running compaction. Locked before `state`.
     pub(crate) busy: Mutex<HashSet<FileNumber>>,
+    /// Held by whoever has paused compaction: a rewrite of everything, or a close.
+    alone: Mutex<()>,
     pub(crate) stopping: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -92,14 +96,15 @@ impl Work {
         self.state.lock().pauses > 0
     }
 
-    /// Lets no compaction begin, and returns once none runs.
+    /// Lets no compaction begin, and returns once none runs: in the threads, in a writer of a
+    /// store without threads, or in another caller of this, who goes first.
     pub(crate) fn pause_compaction(&self) -> Paused<'_> {
-        let mut state = self.state.lock();
-        state.pauses += 1;
-        while state.compacting > 0 {
-            self.progress.wait_for(&mut state, ROUND);
+        let alone = self.alone.lock();
+        self.state.lock().pauses += 1;
+        while !self.busy.lock().is_empty() {
+            self.wait_for_progress(PAUSE_ROUND);
         }
-        Paused(self)
+        Paused { work: self, _alone: alone }
     }
 
     /// Forgets failures so that the work is tried again now.
@@ -152,12 +157,15 @@ impl Work {
 
 /// Compactions go on when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Paused<'a>(&'a Work);
+pub(crate) struct Paused<'a> {
+    work: &'a Work,
+    _alone: MutexGuard<'a, ()>,
+}
 
 impl Drop for Paused<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().pauses -= 1;
-        self.0.wake_compactors();
+        self.work.state.lock().pauses -= 1;
+        self.work.wake_compactors();
     }
 }
 

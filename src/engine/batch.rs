@@ -4,15 +4,14 @@
 //!
 //! ```text
 //! 0   sequence  u64   filled in by the commit
-//! 8   count     u32
-//! 12  operations: kind u8, tree u8, key (varint length, bytes), value likewise (Put only)
+//! 8   operations: tree << 1 | kind u8, key (varint length, bytes), value likewise (Put only)
 //! ```
 
 use crate::engine::entry::{Kind, Sequence};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::codec::{Reader, put_bytes};
 
-const HEADER: usize = 12;
+const HEADER: usize = 8;
 
 /// Which tree of an engine: its index in the list it was opened with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,7 +74,8 @@ impl Batch {
     }
 
     fn push(&mut self, tree: TreeId, kind: Kind, key: &[u8]) {
-        self.bytes.extend_from_slice(&[kind as u8, tree.0]);
+        // A tree that does not fit does not exist: the commit refuses it by `highest_tree`.
+        self.bytes.push(tree.0 << 1 | kind as u8);
         put_bytes(&mut self.bytes, key);
         self.longest_key = self.longest_key.max(key.len());
         self.highest_tree = self.highest_tree.max(tree.0);
@@ -116,11 +116,8 @@ impl Batch {
 
     /// Stamps the batch and returns what the log stores.
     pub(crate) fn seal(&mut self, sequence: Sequence) -> &[u8] {
-        if let Some((head, rest)) = self.bytes.split_first_chunk_mut() {
+        if let Some(head) = self.bytes.first_chunk_mut() {
             *head = sequence.to_le_bytes();
-            if let Some(count) = rest.first_chunk_mut() {
-                *count = self.count.to_le_bytes();
-            }
         }
         &self.bytes
     }
@@ -133,7 +130,7 @@ impl Batch {
     /// The operations in order.
     pub fn operations(&self) -> Operations<'_> {
         let rest = self.bytes.get(HEADER..).unwrap_or_default();
-        Operations { reader: Reader::new(rest), left: self.count }
+        Operations { reader: Reader::new(rest) }
     }
 }
 
@@ -141,26 +138,21 @@ impl Batch {
 pub(crate) fn decode(payload: &[u8]) -> Option<(Sequence, Operations<'_>)> {
     let mut reader = Reader::new(payload);
     let sequence = reader.u64()?;
-    let left = reader.u32()?;
-    Some((sequence, Operations { reader, left }))
+    Some((sequence, Operations { reader }))
 }
 
 /// Iterates over the operations of a batch; an error means that the stored form is broken.
 #[derive(Clone, Debug)]
 pub struct Operations<'a> {
     reader: Reader<'a>,
-    left: u32,
 }
 
 impl<'a> Operations<'a> {
     #[inline]
     fn read(&mut self) -> Option<Operation<'a>> {
-        let kind = match self.reader.u8()? {
-            0 => Kind::Delete,
-            1 => Kind::Put,
-            _ => return None,
-        };
-        let tree = TreeId(self.reader.u8()?);
+        let first = self.reader.u8()?;
+        let kind = if first & 1 == 0 { Kind::Delete } else { Kind::Put };
+        let tree = TreeId(first >> 1);
         let key = self.reader.bytes()?;
         let value = if kind == Kind::Put { self.reader.bytes()? } else { &[] };
         Some(Operation { tree, kind, key, value })
@@ -171,15 +163,11 @@ impl<'a> Iterator for Operations<'a> {
     type Item = Result<Operation<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.left == 0 {
-            let trailing = !self.reader.is_empty();
-            self.reader = Reader::new(&[]);
-            return trailing.then(|| Err(broken()));
+        if self.reader.is_empty() {
+            return None;
         }
-        self.left -= 1;
         let operation = self.read();
         if operation.is_none() {
-            self.left = 0;
             self.reader = Reader::new(&[]);
         }
         Some(operation.ok_or_else(broken))
@@ -231,12 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn trailing_bytes_are_an_error() {
+    fn an_operation_that_is_cut_short_is_an_error() {
         let mut batch = Batch::new();
         batch.put(TreeId(0), b"k", b"v");
-        let mut stored = batch.seal(1).to_vec();
-        stored.push(0);
-        let (_, mut operations) = decode(&stored).unwrap();
+        batch.put(TreeId(1), b"key", b"value");
+        let stored = batch.seal(1).to_vec();
+        let (_, mut operations) = decode(&stored[..stored.len() - 1]).unwrap();
         assert!(operations.next().unwrap().is_ok());
         assert!(operations.next().unwrap().is_err());
         assert!(operations.next().is_none());

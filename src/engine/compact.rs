@@ -33,6 +33,9 @@ impl Drop for Job<'_> {
     }
 }
 
+/// A table with the tree and level it goes to.
+type Added = (TreeId, u8, FileMeta);
+
 /// Overlap with the level below the output at which a table is ended, in table sizes.
 const OVERLAP_TABLES: u64 = 10;
 
@@ -87,12 +90,13 @@ impl Core {
                 self.run_merge(job, inputs, *output_level, *reason, nested)?;
             }
             Plan::Move { to, files, .. } => {
-                let added = files.iter().map(|file| file.meta().clone()).collect();
-                self.install_plan(job, *to, added)?;
+                let (tree, level) = (TreeId(small(job.tree)), small(*to));
+                let added = files.iter().map(|file| (tree, level, file.meta().clone())).collect();
+                self.install_plan(job, added)?;
                 self.activity.moves.add(files.len() as u64);
             }
             Plan::Drop { files, .. } => {
-                self.install_plan(job, 0, Vec::new())?;
+                self.install_plan(job, Vec::new())?;
                 self.activity.drops.add(files.len() as u64);
             }
         }
@@ -101,12 +105,12 @@ impl Core {
     }
 
     /// Takes the plan's files out and puts `added` in.
-    fn install_plan(&self, job: &Job<'_>, level: usize, added: Vec<FileMeta>) -> Result<()> {
-        let (tree, level) = (TreeId(small(job.tree)), small(level));
+    fn install_plan(&self, job: &Job<'_>, added: Vec<Added>) -> Result<()> {
+        let tree = TreeId(small(job.tree));
         let removed = job.plan.files();
         let edit = Edit {
             removed: removed.map(|(from, file)| (tree, small(from), file.meta().number)).collect(),
-            added: added.into_iter().map(|file| (tree, level, file)).collect(),
+            added,
             ..Edit::default()
         };
         self.install(edit, |_| {})
@@ -148,21 +152,26 @@ impl Core {
         let tally = merge.run(&mut cursor, &mut outputs)?;
         drop(cursor);
         let files = outputs.finish()?;
-        if filtered && let Some(log) = &self.log {
-            // The filter judged by what it read, memtables included: a power cut must not take
-            // that back while the rows are gone.
-            log.sync_all()?;
-        }
-        self.count_merge(job, &files, tally, reason);
-        self.install_plan(job, output_level, files)
+        let mut added: Vec<_> =
+            files.into_iter().map(|file| (id, small(output_level), file)).collect();
+        self.or_discard(&mut added, |added| {
+            if filtered && let Some(log) = &self.log {
+                // The filter judged by what it read, memtables included: a power cut must not
+                // take that back while the rows are gone.
+                log.sync_all()?;
+            }
+            self.install_plan(job, added.clone())
+        })?;
+        self.count_merge(job, &added, tally, reason);
+        Ok(())
     }
 
-    fn count_merge(&self, job: &Job<'_>, files: &[FileMeta], tally: Tally, reason: Reason) {
+    fn count_merge(&self, job: &Job<'_>, files: &[Added], tally: Tally, reason: Reason) {
         let activity = &self.activity;
         activity.merges.add(1);
         activity.merges_for_tombstones.add(u64::from(reason == Reason::Tombstones));
         activity.merge_read_bytes.add(job.plan.input_bytes());
-        activity.merge_written_bytes.add(files.iter().map(|file| file.size).sum());
+        activity.merge_written_bytes.add(files.iter().map(|(_, _, file)| file.size).sum());
         activity.shadowed.add(tally.shadowed);
         activity.filtered.add(tally.filtered);
         activity.elided.add(tally.elided);
@@ -221,6 +230,8 @@ impl Core {
         self.flush()?;
         self.writable()?.sync_all()?;
         let paused = self.work.pause_compaction();
+        // The store may have been closed while this waited.
+        self.writable()?;
         for tree in 0..self.trees.len() {
             if let Some(job) = self.whole_tree(tree) {
                 self.run(&job, false)?;

@@ -9,6 +9,7 @@ use crate::engine::compaction::survival::Survival;
 use crate::engine::compaction::write::Outputs;
 use crate::engine::core::Core;
 use crate::engine::entry::Sequence;
+use crate::engine::files::table_path;
 use crate::engine::memtable::{Memtable, MemtableCursor};
 use crate::engine::version::{Edit, FileMeta, LogState};
 use crate::engine::view::{MemtableSet, View};
@@ -31,24 +32,42 @@ impl Core {
     fn flush_set(&self, log: &Log, set: &Arc<MemtableSet>, log_start: LogPosition) -> Result<()> {
         let snapshots = self.sequences.live();
         let mut added = Vec::new();
-        for (tree, memtable) in (0u8..).zip(&set.trees) {
-            let files = self.write_memtable(tree as usize, memtable, &snapshots)?;
-            added.extend(files.into_iter().map(|file| (TreeId(tree), 0, file)));
-        }
-        // What recovery would find in the log must not end before what is in tables.
-        log.wait_durable(log_start, None)?;
-        let bytes = added.iter().map(|(_, _, file)| file.size).sum();
-        let edit = Edit {
-            last_sequence: Some(self.sequences.visible()),
-            log: Some(self.log_state_from(log_start)),
-            added,
-            ..Edit::default()
-        };
-        let gone = |other: &Arc<MemtableSet>| !Arc::ptr_eq(other, set);
-        self.install(edit, |view: &mut View| view.frozen.retain(gone))?;
+        self.or_discard(&mut added, |added| {
+            for (tree, memtable) in (0u8..).zip(&set.trees) {
+                let files = self.write_memtable(tree as usize, memtable, &snapshots)?;
+                added.extend(files.into_iter().map(|file| (TreeId(tree), 0, file)));
+            }
+            // What recovery would find in the log must not end before what is in tables.
+            log.wait_durable(log_start, None)?;
+            let edit = Edit {
+                last_sequence: Some(self.sequences.visible()),
+                log: Some(self.log_state_from(log_start)),
+                added: added.clone(),
+                ..Edit::default()
+            };
+            let gone = |other: &Arc<MemtableSet>| !Arc::ptr_eq(other, set);
+            self.install(edit, |view: &mut View| view.frozen.retain(gone))
+        })?;
         self.activity.flushes.add(1);
-        self.activity.flushed_bytes.add(bytes);
+        self.activity.flushed_bytes.add(added.iter().map(|(_, _, file)| file.size).sum());
         log.retire_before(log_start)
+    }
+
+    /// Does `work`, which makes tables part of the store; when it fails, removes those it leaves
+    /// in `made`. Not when the store has degraded: an edit that names them may then be on disk.
+    pub(crate) fn or_discard(
+        &self,
+        made: &mut Vec<(TreeId, u8, FileMeta)>,
+        work: impl FnOnce(&mut Vec<(TreeId, u8, FileMeta)>) -> Result<()>,
+    ) -> Result<()> {
+        let result = work(made);
+        if result.is_err() && self.health.cause().is_none() {
+            for (_, _, file) in made {
+                // What cannot be removed now is removed at the next open.
+                let _ = self.fs.remove(&table_path(&self.dir, file.number));
+            }
+        }
+        result
     }
 
     /// What the manifest is to say of the log once everything before `start` is in tables.

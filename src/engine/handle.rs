@@ -167,6 +167,9 @@ impl Engine {
         }
         self.core.refuse_commits();
         self.core.work.stop();
+        // Compactions in threads of the user end soon too, and nothing may write to the directory
+        // after it is released.
+        let _paused = self.core.work.pause_compaction();
         self.core.work.stopping.store(false, Ordering::Release);
         let result = self.core.finish();
         self.core.release();

@@ -60,7 +60,11 @@ impl Core {
             new
         });
         removed.iter().for_each(|file| file.mark_obsolete());
-        self.roll(manifest)
+        // The edit is in force whether or not this works; the next one tries again.
+        match self.roll(manifest) {
+            Err(error) if self.health.cause().is_some() => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Begins a new manifest when the present one is mostly history.

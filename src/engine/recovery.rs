@@ -33,7 +33,9 @@ use crate::engine::version::{
     Edit, LogState, ManifestWriter, TableFile, read_current, read_manifest,
 };
 use crate::engine::view::{MemtableSet, Version, View};
-use crate::engine::wal::{Log, LogEnv, LogPosition, Recovered, SyncFile, SyncState, recover, seal};
+use crate::engine::wal::{
+    Cut, Log, LogEnv, LogPosition, Recovered, SyncFile, SyncState, recover, seal,
+};
 use crate::engine::write::{Committer, apply_batch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::{FileSystem, LockGuard};
@@ -72,10 +74,15 @@ pub(crate) fn open(fs: Arc<dyn FileSystem>, dir: &Path, config: EngineConfig) ->
             let sync_state = SyncFile::read(&*opening.fs, &opening.dir)?;
             (opening.read_stored(number, sync_state)?, sync_state)
         }
-        None if !options.create_if_missing || options.read_only => {
-            return Err(invalid(dir, "there is no store and create_if_missing is off"));
+        None => {
+            // First, since a store that has lost its CURRENT is damaged, not absent.
+            let nothing = opening.nothing_stored()?;
+            if !options.create_if_missing || options.read_only {
+                return Err(invalid(dir, "there is no store and create_if_missing is off"));
+            }
+            sync_parent(&*opening.fs, &opening.dir)?;
+            (nothing, SyncState::default())
         }
-        None => (opening.nothing_stored()?, SyncState::default()),
     };
     let core = opening.replay(&stored, sync_state)?;
     if !core.options.read_only {
@@ -148,21 +155,18 @@ impl Opening {
         read_manifest(&*self.fs, &self.dir, number, sync_state, |payload| {
             let broken = |what: &str| Error::corrupt(&path, 0, what);
             let edit = Edit::decode(payload).ok_or_else(|| broken("a record is no edit"))?;
-            self.apply_stored(&mut stored, &edit).ok_or_else(|| broken("an edit does not fit"))?;
-            Ok(())
+            self.check_trees(&edit)?;
+            self.apply_stored(&mut stored, &edit).ok_or_else(|| broken("an edit does not fit"))
         })?;
-        self.check_trees(&stored)?;
+        if stored.version.trees.is_empty() {
+            return Err(Error::corrupt(&path, 0, "it names no trees"));
+        }
         self.check_present(&stored)?;
         Ok(stored)
     }
 
     fn apply_stored(&self, stored: &mut Stored, edit: &Edit) -> Option<()> {
         if !edit.trees.is_empty() {
-            let names = self.trees.iter().map(|tree| tree.config.name.as_bytes());
-            if !edit.trees.iter().map(Vec::as_slice).eq(names) {
-                // Told apart from damage by `check_trees`.
-                return Some(());
-            }
             stored.version = Version { trees: edit.trees.iter().map(|_| Arc::default()).collect() };
         }
         stored.version = apply(&stored.version, edit, &|tree, meta| {
@@ -176,8 +180,10 @@ impl Opening {
         Some(())
     }
 
-    fn check_trees(&self, stored: &Stored) -> Result<()> {
-        if stored.version.trees.len() == self.trees.len() {
+    /// The first edit of a manifest names the trees; those after it depend on them.
+    fn check_trees(&self, edit: &Edit) -> Result<()> {
+        let names = self.trees.iter().map(|tree| tree.config.name.as_bytes());
+        if edit.trees.is_empty() || edit.trees.iter().map(Vec::as_slice).eq(names) {
             return Ok(());
         }
         let message = format!("{}: the store was made with other trees", self.dir.display());
@@ -267,6 +273,19 @@ struct Replayed {
     tables_through: LogPosition,
 }
 
+impl Replayed {
+    /// Where the next recovery begins. Not in a segment of which nothing counts: that one is
+    /// removed, and must not be looked for.
+    fn log_start(&self) -> LogPosition {
+        let start = self.tables_through;
+        let holds_nothing = |cut: &Cut| *cut == (start.segment, 0);
+        if self.recovered.segments.iter().any(holds_nothing) {
+            return LogPosition::new(start.segment + 1, 0);
+        }
+        start
+    }
+}
+
 impl Core {
     fn replay_log(&self, stored: &Stored, sync_state: SyncState) -> Result<Replayed> {
         let tables = stored.version.trees.iter().flat_map(|levels| levels.files());
@@ -313,7 +332,7 @@ impl Core {
         let recovered = &replayed.recovered;
         seal(&*self.fs, &self.dir, &recovered.segments, recovered.synced)?;
         let version = self.version_with(&stored.version, replayed)?;
-        let start = replayed.tables_through;
+        let start = replayed.log_start();
         let cuts = recovered.segments.iter().copied().filter(|cut| cut.0 >= start.segment);
         let log = LogState { start, cuts: cuts.collect() };
         let sync_file = Arc::new(SyncFile::open(&*self.fs, &self.dir)?);
@@ -403,14 +422,23 @@ impl Core {
 fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     match fs.create_dir(dir) {
         Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
-            return Err(Error::io("create directory", dir, &e));
+            Err(Error::io("create directory", dir, &e))
         }
-        _ => {}
+        _ => Ok(()),
     }
-    // The name of a new directory is durable only once its parent is synced.
-    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    fs.sync_dir(parent).map_err(|e| Error::io("sync directory", parent, &e))
+}
+
+/// The name of a directory is durable only once its parent is synced. Done for every store that
+/// is being created, not only in a directory made just now: an earlier creation may have ended
+/// between the two.
+fn sync_parent(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+    let Some(parent) = dir.parent() else { return Ok(()) };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    match fs.sync_dir(parent) {
+        // A directory that others made for us, in one that is closed to us.
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
+        other => other.map_err(|e| Error::io("sync directory", parent, &e)),
+    }
 }
 
 fn take_lock(fs: &dyn FileSystem, dir: &Path) -> Result<Box<dyn LockGuard>> {

@@ -15,7 +15,7 @@ use crate::engine::memtable::{Memtable, MemtableCursor};
 use crate::engine::source::{LevelCursor, Source};
 use crate::engine::version::{LEVELS, Levels, TableFile};
 use crate::engine::wal::LogPosition;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// One memtable for each tree; filled, frozen and flushed together.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl View {
     ) -> Result<Option<Bytes>> {
         let hash = hash_key(key);
         for set in std::iter::once(&self.active).chain(&self.frozen) {
-            let Some(memtable) = set.trees.get(tree.index()) else { return Ok(None) };
+            let memtable = set.trees.get(tree.index()).ok_or_else(|| unknown(tree))?;
             if let Some(found) = memtable.get(hash, key, sequence) {
                 return Ok((!found.tag().is_delete()).then(|| memtable.value_bytes(&found)));
             }
@@ -102,7 +102,7 @@ impl View {
         sequence: Sequence,
         options: GetOptions,
     ) -> Result<Option<Bytes>> {
-        let Some(levels) = self.version.trees.get(tree.index()) else { return Ok(None) };
+        let levels = self.version.trees.get(tree.index()).ok_or_else(|| unknown(tree))?;
         let look = |file: &Arc<TableFile>| file.table()?.get(key, hash, sequence, !options.no_fill);
         for file in levels.level(0) {
             if file.meta().overlaps(key, key)
@@ -142,7 +142,7 @@ impl View {
                 sources.push(Source::Memtable(MemtableCursor::new(Arc::clone(memtable))));
             }
         }
-        let Some(levels) = self.version.trees.get(tree.index()) else { return Ok(sources) };
+        let levels = self.version.trees.get(tree.index()).ok_or_else(|| unknown(tree))?;
         let within = |file: &&Arc<TableFile>| {
             let meta = file.meta();
             options.lower.as_deref().is_none_or(|lower| *meta.largest >= *lower)
@@ -159,4 +159,9 @@ impl View {
         }
         Ok(sources)
     }
+}
+
+#[cold]
+fn unknown(tree: TreeId) -> Error {
+    Error::new(ErrorKind::Misuse, format!("tree {} does not exist", tree.0))
 }

@@ -170,10 +170,11 @@ fn push_down(
     Plan::Merge { inputs, output_level: level + 1, reason }
 }
 
-/// Whether a file is mostly tombstones that nothing but their place keeps alive.
+/// Whether half of a file or more is tombstones that nothing but their place keeps alive. Half is
+/// what a snapshot leaves of values that were deleted under it: then all of the file is dead.
 fn droppable_tombstones(file: &TableFile, settings: &Settings) -> bool {
     let meta = file.meta();
-    meta.tombstones * 2 > meta.entries && meta.max_sequence <= settings.oldest_snapshot
+    meta.tombstones * 2 >= meta.entries && meta.max_sequence <= settings.oldest_snapshot
 }
 
 fn pick_tombstones(

@@ -1,14 +1,18 @@
 //! The framing of log and manifest records.
 //!
 //! ```text
-//!  0        4      8      12             16               24              32
-//!  | magic  | crc  | len  | kind | check | synced segment | synced offset | payload | zeros to 8 |
+//!  0        4      8      12             16       24
+//!  | magic  | crc  | len  | kind | check | synced | payload | zeros to 8 |
 //! ```
 //! All integers little-endian; `len` is the payload's length without the padding; `kind` is one
 //! byte, `check` three. `crc` covers the file's number and the record's offset, then the bytes
 //! from `len` to the payload's end with `check` taken as zero: a record that was moved, or left
-//! over from another file, is not valid. The synced position says how far the log (or manifest)
-//! was known to be durable when the record was written, and is never beyond the record itself.
+//! over from another file, is not valid.
+//!
+//! `synced` says how far the log (or manifest) was known to be durable when the record was
+//! written, which is never beyond the record itself: in its upper 24 bits how much smaller the
+//! number of that segment is than this one's, in its lower 40 bits the offset in units of 8. All
+//! ones say that nothing is known.
 //!
 //! `check` is the upper 24 bits of that crc before the payload. It makes a header checkable on
 //! its own, so that no length is followed which was not written here: without it, a torn commit
@@ -20,7 +24,7 @@ use crate::engine::wal::position::LogPosition;
 use crate::io::codec::{Reader, put_u32, put_u64};
 
 /// Bytes before the payload.
-pub const RECORD_HEADER_BYTES: usize = 32;
+pub const RECORD_HEADER_BYTES: usize = 24;
 
 /// Records start at multiples of this.
 pub const RECORD_ALIGNMENT: u64 = 8;
@@ -79,8 +83,7 @@ pub fn encode(
     put_u32(out, hasher.finalize());
     put_u32(out, len);
     put_u32(out, kind_and_check);
-    put_u64(out, synced.segment);
-    put_u64(out, synced.offset);
+    put_u64(out, pack_synced(at, synced));
     out.extend_from_slice(payload);
     let padding = payload.len().next_multiple_of(8) - payload.len();
     out.extend(std::iter::repeat_n(0, padding));
@@ -93,9 +96,30 @@ fn header_checksum(at: LogPosition, len: u32, kind: RecordKind, synced: LogPosit
     hasher.update(&at.offset.to_le_bytes());
     hasher.update(&len.to_le_bytes());
     hasher.update(&(kind as u32).to_le_bytes());
-    hasher.update(&synced.segment.to_le_bytes());
-    hasher.update(&synced.offset.to_le_bytes());
+    hasher.update(&pack_synced(at, synced).to_le_bytes());
     hasher
+}
+
+const OFFSET_BITS: u32 = 40;
+const NOTHING_SYNCED: u64 = u64::MAX;
+
+/// The synced position in eight bytes. One that does not fit, which takes a log of millions of
+/// files or a segment of terabytes, is left out: less evidence is not wrong evidence.
+fn pack_synced(at: LogPosition, synced: LogPosition) -> u64 {
+    let back = at.segment.saturating_sub(synced.segment);
+    let units = synced.offset / RECORD_ALIGNMENT;
+    let fits = back < 1 << (64 - OFFSET_BITS) && units < 1 << OFFSET_BITS;
+    if fits && synced.segment <= at.segment { back << OFFSET_BITS | units } else { NOTHING_SYNCED }
+}
+
+/// The position that `pack_synced` packed; `None` for one that no record here could name.
+fn unpack_synced(at: LogPosition, packed: u64) -> Option<LogPosition> {
+    if packed == NOTHING_SYNCED {
+        return Some(LogPosition::default());
+    }
+    let segment = at.segment.checked_sub(packed >> OFFSET_BITS)?;
+    let units = packed & ((1 << OFFSET_BITS) - 1);
+    Some(LogPosition::new(segment, units * RECORD_ALIGNMENT))
 }
 
 fn header_check(hasher: &Hasher) -> u32 {
@@ -107,7 +131,7 @@ pub fn decode_header(bytes: &[u8], at: LogPosition) -> Option<RecordHeader> {
     let rest = bytes.strip_prefix(&RECORD_MAGIC)?;
     let mut reader = Reader::new(rest);
     let (crc, len, kind_and_check) = (reader.u32()?, reader.u32()?, reader.u32()?);
-    let synced = LogPosition::new(reader.u64()?, reader.u64()?);
+    let synced = unpack_synced(at, reader.u64()?)?;
     let kind = match kind_and_check & 0xff {
         1 => RecordKind::Data,
         2 if len as usize == LINK_PAYLOAD_BYTES => RecordKind::Link,
@@ -141,7 +165,8 @@ mod tests {
         let at = LogPosition::new(0x0102, 64);
         encode(&mut out, at, RecordKind::Data, LogPosition::new(3, 40), b"hello");
         let place = [[2, 1, 0, 0, 0, 0, 0, 0], [64, 0, 0, 0, 0, 0, 0, 0]].concat();
-        let synced = [[3, 0, 0, 0, 0, 0, 0, 0], [40, 0, 0, 0, 0, 0, 0, 0]].concat();
+        // 0x0102 - 3 segments back, offset 40 / 8.
+        let synced = [5, 0, 0, 0, 0, 0xff, 0, 0];
         let covered = [&place[..], &[5, 0, 0, 0, 1, 0, 0, 0], &synced].concat();
         let check = crc32fast::hash(&covered).to_le_bytes();
         let crc = crc32fast::hash(&[&covered[..], b"hello"].concat()).to_le_bytes();
@@ -154,9 +179,9 @@ mod tests {
             b"hello\0\0\0",
         ];
         assert_eq!(out, expected.concat());
-        assert_eq!(framed_len(5), 40);
-        assert_eq!(framed_len(8), 40);
-        assert_eq!(framed_len(9), 48);
+        assert_eq!(framed_len(5), 32);
+        assert_eq!(framed_len(8), 32);
+        assert_eq!(framed_len(9), 40);
     }
 
     /// A header whose check is right, whatever it says.
@@ -165,7 +190,8 @@ mod tests {
         for word in [at.segment, at.offset] {
             hasher.update(&word.to_le_bytes());
         }
-        let tail = [synced.segment.to_le_bytes(), synced.offset.to_le_bytes()].concat();
+        let back = at.segment.wrapping_sub(synced.segment);
+        let tail = (back << 40 | synced.offset / 8).to_le_bytes();
         let fields = [len.to_le_bytes(), kind.to_le_bytes()].concat();
         hasher.update(&[&fields[..], &tail].concat());
         let check = hasher.finalize() >> 8;
@@ -180,23 +206,37 @@ mod tests {
         assert!(decode(16, 1, at).is_some());
         assert!(decode(16, 2, at).is_some());
         assert!(decode(16, 1, LogPosition::new(5, 40)).is_none(), "synced beyond itself");
+        assert!(decode(16, 1, LogPosition::new(6, 32)).is_none(), "a later segment");
         assert!(decode(16, 0, at).is_none());
         assert!(decode(16, 3, at).is_none());
         assert!(decode(17, 2, at).is_none(), "a link of another length");
-        assert!(decode_header(&header(at, 16, 1, at)[..31], at).is_none());
+        assert!(decode_header(&header(at, 16, 1, at)[..23], at).is_none());
     }
 
     #[test]
     fn a_changed_or_moved_header_is_refused_without_its_payload() {
         let at = LogPosition::new(5, 64);
         let good = header(at, 5, 1, LogPosition::new(4, 32));
-        for bit in (0..32).chain(64..256) {
+        for bit in (0..32).chain(64..192) {
             let mut bad = good.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
             assert!(decode_header(&bad, at).is_none(), "bit {bit}");
         }
         assert!(decode_header(&good, LogPosition::new(5, 72)).is_none());
         assert!(decode_header(&good, LogPosition::new(6, 64)).is_none());
+    }
+
+    #[test]
+    fn a_synced_position_reads_back_or_is_left_out() {
+        let at = LogPosition::new(1 << 30, 4096);
+        let near = LogPosition::new((1 << 30) - 5, 1 << 20);
+        for known in [at, near, LogPosition::new(1 << 30, 0)] {
+            assert_eq!(unpack_synced(at, pack_synced(at, known)), Some(known));
+        }
+        for unknown in [LogPosition::new(3, 8), LogPosition::new(1 << 30, 1 << 50)] {
+            let nothing = Some(LogPosition::default());
+            assert_eq!(unpack_synced(at, pack_synced(at, unknown)), nothing);
+        }
     }
 
     #[test]

@@ -66,6 +66,7 @@ pub fn recover(
     // power cut can bring such a file back.
     let living = numbers.into_iter().filter(|&number| last_cut.is_none_or(|last| number > last));
     let chain = living.map(|number| recovery.inspect(number)).collect::<Result<Vec<_>>>()?;
+    recovery.require_first(cuts, &chain)?;
     recovery.replay_chain(&chain)?;
     Ok(recovery.out)
 }
@@ -207,7 +208,6 @@ impl<F: FnMut(LogPosition, &[u8]) -> Result<()>> Recovery<'_, F> {
     }
 
     fn replay_chain(&mut self, chain: &[Living]) -> Result<()> {
-        self.require_first(chain)?;
         self.require_predecessors(chain)?;
         let Some((first, mut later)) = chain.split_first() else {
             return self.accept_end();
@@ -225,10 +225,11 @@ impl<F: FnMut(LogPosition, &[u8]) -> Result<()>> Recovery<'_, F> {
         self.finish(later)
     }
 
-    /// With a record before the start, its segment must be there.
-    fn require_first(&self, chain: &[Living]) -> Result<()> {
+    /// With a record before the start, its segment must be there; unless a cut names it: then what
+    /// counts of it has been replayed, and if that was nothing, it may be gone.
+    fn require_first(&self, cuts: &[Cut], chain: &[Living]) -> Result<()> {
         let number = self.start.segment;
-        let cut = self.out.segments.first().is_some_and(|&(first, _)| first == number);
+        let cut = cuts.iter().any(|&(other, _)| other == number);
         let living = chain.first().is_some_and(|first| first.number == number);
         // Without a record before the start the segment may have been empty, and removed.
         let anywhere = self.start.offset <= FILE_HEADER_BYTES;

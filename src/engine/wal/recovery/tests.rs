@@ -158,7 +158,7 @@ fn unsynced_records_after_a_hole_are_given_up() {
     assert_eq!(payloads, [vec![0; 3900]]);
     let cuts = [segments[0], (segments[1].0, segments[1].1), (segments[2].0, 0)];
     // The link of the second segment was sound.
-    assert_eq!(recovered.segments, [cuts[0], (cuts[1].0, 32 + 48), cuts[2]]);
+    assert_eq!(recovered.segments, [cuts[0], (cuts[1].0, 32 + 40), cuts[2]]);
     assert!(recovered.discarded_bytes > 2 * 3900);
 }
 
@@ -232,7 +232,7 @@ fn a_link_that_disagrees_with_its_predecessor_is_not_followed() {
         let at = LogPosition::new(segments[1].0, 32);
         let mut link = Vec::new();
         encode(&mut link, at, RecordKind::Link, LogPosition::default(), &encode_link(wrong));
-        fs.change(&name(segments[1].0), |data| data[32..80].copy_from_slice(&link));
+        fs.change(&name(segments[1].0), |data| data[32..72].copy_from_slice(&link));
         match replay_all(&fs) {
             Err(error) => assert!(refused && error.kind() == ErrorKind::Corrupt, "{error}"),
             Ok((payloads, _)) => assert!(!refused && payloads == [vec![0; 3900]]),
@@ -357,7 +357,7 @@ fn a_record_larger_than_the_window_reads_back_and_its_damage_is_found() {
     assert_eq!(replay_all(&fs).unwrap().0, expected);
     log.sync_all().unwrap();
     fs.change("000001.log", |data| data[600_000] ^= 1);
-    assert_corrupt(replay_all(&fs), "000001.log is damaged at offset 72");
+    assert_corrupt(replay_all(&fs), "000001.log is damaged at offset 64");
 }
 
 #[test]

@@ -1,0 +1,223 @@
+//! A disk that fills up: writers are told, readers and deletes go on, nothing is lost, and work
+//! resumes when there is space again.
+//!
+//! `LSMKV_DISK_FULL` sets how many sizes of disk are tried.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may")]
+
+mod fault_support;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fault_support::{
+    Contents, Shape, Watchdog, assert_same, nothing, number_from_env, open_mem, read_all,
+};
+use lsmkv::engine::{Batch, Engine, FileSystem, MemFs, TreeId, WriteOptions};
+use lsmkv::io::mem::CrashMode;
+use lsmkv::{ErrorKind, Options, SyncMode};
+
+const SHAPE: Shape = Shape { keys: 1 << 40, value_bytes: 900, marks: false };
+const MIB: u64 = 1 << 20;
+/// A file of someone else on the same disk.
+const BALLAST: &str = "/ballast";
+
+fn options(threads: u32) -> Options {
+    Options {
+        sync: SyncMode::Off,
+        background_threads: threads,
+        write_buffer: 24 << 10,
+        table_bytes: 32 << 10,
+        block_bytes: 1024,
+        memory_budget: 2 << 20,
+        log_segment_bytes: 32 << 10,
+        ..Options::default()
+    }
+}
+
+struct Disk {
+    fs: MemFs,
+    engine: Engine,
+    model: Contents,
+    next: u64,
+}
+
+impl Disk {
+    /// A disk of `capacity` bytes and a store on it that has filled it.
+    fn filled(capacity: u64, threads: u32) -> Self {
+        let fs = MemFs::with_capacity(capacity);
+        fs.create(Path::new(BALLAST)).unwrap().allocate(MIB).unwrap();
+        let engine = open_mem(&fs, options(threads)).unwrap();
+        let mut disk = Self { fs, engine, model: nothing(), next: 0 };
+        disk.fill();
+        disk
+    }
+
+    /// Writes until the disk is full for good: threads may still find a last bit of space.
+    fn fill(&mut self) {
+        let mut refused = 0;
+        while refused < 3 {
+            match SHAPE.write(&self.engine, self.next, SyncMode::Off) {
+                Ok(()) => {
+                    SHAPE.apply(self.next, &mut self.model);
+                    refused = 0;
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Full, "{error:?}");
+                    assert_eq!(error.os_errno(), libc::ENOSPC, "{error:?}");
+                    refused += 1;
+                }
+            }
+            self.next += 1;
+            assert!(self.next < 100_000, "the disk is never full");
+        }
+        assert!(self.engine.degraded().is_none(), "a full disk is no fault");
+    }
+
+    fn check(&self, when: &str) {
+        check(&self.engine, &self.model, when);
+    }
+
+    /// Deletes go through on the full disk, by what is reserved for them.
+    fn delete_some(&mut self, count: usize) {
+        let started = Instant::now();
+        for n in 0..count {
+            let tree = n % 3;
+            let Some(key) = self.model[tree].keys().next().cloned() else { continue };
+            let mut batch = Batch::new();
+            batch.delete(TreeId(u8::try_from(tree).unwrap()), &key);
+            let frees = WriteOptions { frees_space: true, ..WriteOptions::default() };
+            self.engine
+                .write(&mut batch, frees)
+                .unwrap_or_else(|error| panic!("delete {n} on a full disk: {error:?}"));
+            self.model[tree].remove(&key);
+        }
+        assert!(started.elapsed() < Duration::from_secs(5), "deletes wait for space");
+    }
+
+    /// Writes go on, now or as soon as the threads have noticed.
+    fn work_resumes(&mut self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        let mut succeeded = 0;
+        while succeeded < 40 {
+            match SHAPE.write(&self.engine, self.next, SyncMode::Always) {
+                Ok(()) => {
+                    SHAPE.apply(self.next, &mut self.model);
+                    succeeded += 1;
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Full, "{error:?}");
+                    assert!(Instant::now() < deadline, "work does not resume: {error:?}");
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+            self.next += 1;
+        }
+        self.engine.flush().unwrap();
+        self.becomes_idle();
+    }
+
+    /// Compactions that failed, the last perhaps just now, are tried again after a while.
+    fn becomes_idle(&self) {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while let Err(error) = self.engine.wait_idle() {
+            assert_eq!(error.kind(), ErrorKind::Full, "{error:?}");
+            assert!(
+                Instant::now() < deadline,
+                "compactions do not resume: {error:?}, {} bytes in use",
+                self.fs.bytes_in_use()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// After the process has died, and after it has closed the store.
+    fn check_reopened(self, threads: u32) {
+        let killed = self.fs.crash_clone(0, CrashMode::KeepAll);
+        let engine = open_mem(&killed, options(threads)).unwrap();
+        check(&engine, &self.model, "after the process died");
+        self.engine.close().unwrap();
+        let engine = open_mem(&self.fs, options(threads)).unwrap();
+        check(&engine, &self.model, "after a close");
+        engine.verify().unwrap();
+    }
+}
+
+fn check(engine: &Engine, model: &Contents, when: &str) {
+    let found = read_all(engine, model).unwrap_or_else(|error| panic!("{when}: {error:?}"));
+    assert_same(&found, model, when);
+}
+
+/// Sizes from hardly enough to open a store to a store of many tables.
+fn capacities() -> impl Iterator<Item = u64> {
+    let count = number_from_env("LSMKV_DISK_FULL", 24);
+    (0..count).map(move |i| MIB + (256 << 10) + i * (MIB / count) + i * 37)
+}
+
+#[test]
+fn work_resumes_when_there_is_space_again() {
+    let watchdog = Watchdog::start(Duration::from_secs(30));
+    for (case, capacity) in capacities().enumerate() {
+        for threads in [0, 1] {
+            watchdog.beat();
+            let mut disk = Disk::filled(capacity, threads);
+            disk.check("on the full disk");
+            disk.delete_some(30);
+            disk.check("after deletes on the full disk");
+            if case % 2 == 0 {
+                disk.fs.set_capacity(capacity + 4 * MIB);
+            } else {
+                disk.fs.remove(Path::new(BALLAST)).unwrap();
+            }
+            if case % 4 < 2 {
+                disk.engine.resume().unwrap();
+                disk.work_resumes(Duration::ZERO);
+            } else {
+                disk.work_resumes(Duration::from_secs(5));
+            }
+            disk.check("after work resumed");
+            disk.check_reopened(threads);
+        }
+    }
+}
+
+/// A flush that wrote its table and could then not record it left the table behind; retried ten
+/// times a second, that ate the space others had freed.
+#[test]
+fn work_that_fails_for_want_of_space_leaves_nothing_behind() {
+    for capacity in capacities() {
+        let disk = Disk::filled(capacity, 0);
+        let used = disk.fs.bytes_in_use();
+        for _ in 0..5 {
+            let _ = disk.engine.resume();
+            let _ = disk.engine.flush();
+            let _ = disk.engine.wait_idle();
+        }
+        let known: u64 =
+            disk.engine.stats().trees.iter().flat_map(|tree| tree.levels).map(|l| l.files).sum();
+        let is_table = |path: &&std::path::PathBuf| path.extension().is_some_and(|e| e == "table");
+        let tables = disk.fs.paths().iter().filter(is_table).count() as u64;
+        assert_eq!(tables, known, "of {capacity} bytes {used} were in use");
+    }
+}
+
+#[test]
+fn a_full_disk_stays_a_full_disk_through_death_and_reopen() {
+    for capacity in capacities() {
+        let disk = Disk::filled(capacity, 0);
+        let killed = disk.fs.crash_clone(0, CrashMode::KeepAll);
+        match open_mem(&killed, options(0)) {
+            Ok(engine) => check(&engine, &disk.model, "reopened on the full disk"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Full, "{error:?}"),
+        }
+        killed.set_capacity(u64::MAX);
+        let engine = open_mem(&killed, options(0)).unwrap();
+        check(&engine, &disk.model, "reopened on a larger disk");
+        engine.close().unwrap();
+        // A close that cannot flush leaves everything in the log.
+        if let Err(error) = disk.engine.close() {
+            assert_eq!(error.kind(), ErrorKind::Full, "{error:?}");
+        }
+        disk.fs.set_capacity(u64::MAX);
+        check(&open_mem(&disk.fs, options(0)).unwrap(), &disk.model, "closed on the full disk");
+    }
+}
