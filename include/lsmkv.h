@@ -17,7 +17,8 @@
  * Ownership   What the library gives is returned to it by its own function, never by free().
  * Threads     A database handle is used by any number of threads at once.
  * Fork        In a forked child every call on a handle of the parent gives LSMKV_FORKED, and
- *             the parent is unaffected.
+ *             the parent is unaffected. A child forked while a store was open can open none
+ *             (LSMKV_FORKED); fork before the first open or after the last close, or exec.
  * Evolution   Functions and statuses are added, never changed.
  */
 #ifndef LSMKV_H
@@ -308,8 +309,8 @@ lsmkv_status lsmkv_options_info(size_t index,
 
  OK; MISUSE: path or out is NULL; INVALID: options contradict each other, or there is no store
  and create_if_missing is off, or there is one and error_if_exists is on; BUSY: another handle
- or process has it open; INCOMPATIBLE: not a store, or one of a newer version; CORRUPT, IO,
- FULL.
+ or process has it open; INCOMPATIBLE: not a store, or one of a newer version; FORKED: the
+ process was forked while a store was open; CORRUPT, IO, FULL.
  */
 LSMKV_API
 lsmkv_status lsmkv_open(const char *path,
@@ -398,7 +399,7 @@ lsmkv_status lsmkv_exists(lsmkv_db *db,
 /*
  Makes every write that has returned durable, whatever the sync mode.
 
- OK; MISUSE; DEGRADED, IO: the sync failed, and no later write will be accepted.
+ OK; MISUSE; READONLY; DEGRADED, IO: the sync failed, and no later write will be accepted.
  */
 LSMKV_API lsmkv_status lsmkv_sync(lsmkv_db *db, lsmkv_err *err);
 

@@ -42,7 +42,8 @@ cargo_suite() {
     read -r p f i < <(awk '/^test result:/ { p += $4; f += $6; i += $8 }
         END { print p + 0, f + 0, i + 0 }' "$report/cargo.log")
     if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
-    passed=$((passed + p)) failed=$((failed + f))
+    # A Rust test that notes a skip ends as passed; it is counted as what it was.
+    passed=$((passed + p - $(wc -l < "$LSMKV_SKIPS"))) failed=$((failed + f))
     local n
     for ((n = 0; n < i; n++)); do skip "cargo test" "an ignored test"; done
 }
@@ -88,7 +89,7 @@ valgrind_suite() {
             continue
         fi
         run_program "$name" valgrind -q --error-exitcode=99 --leak-check=full \
-            --errors-for-leak-kinds=definite,possible
+            --errors-for-leak-kinds=definite,possible --suppressions=tests/testdata/valgrind.supp
     done
 }
 

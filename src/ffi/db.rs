@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::boundary::{call, call_free};
 use crate::ffi::buffer::lsmkv_buf;
 use crate::ffi::err::lsmkv_err;
-use crate::ffi::fork;
+use crate::ffi::fork::{self, Transit};
 use crate::ffi::handle::{self, lsmkv_db};
 use crate::ffi::options::lsmkv_options;
 use crate::ffi::slice::{Out, c_string, input, misuse};
@@ -23,8 +23,8 @@ use crate::types::Db;
 ///
 /// OK; MISUSE: path or out is NULL; INVALID: options contradict each other, or there is no store
 /// and create_if_missing is off, or there is one and error_if_exists is on; BUSY: another handle
-/// or process has it open; INCOMPATIBLE: not a store, or one of a newer version; CORRUPT, IO,
-/// FULL.
+/// or process has it open; INCOMPATIBLE: not a store, or one of a newer version; FORKED: the
+/// process was forked while a store was open; CORRUPT, IO, FULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_open(
     path: *const c_char,
@@ -39,6 +39,7 @@ pub unsafe extern "C" fn lsmkv_open(
         // SAFETY: the caller promises a terminated string or NULL, and live options or NULL.
         let (path, options) = unsafe { (c_string("path", path)?, options.as_ref()) };
         fork::watch()?;
+        let _transit = Transit::begin();
         let options = options.map(|given| given.options.clone()).unwrap_or_default();
         out.set(handle::open(Db::open(directory(path)?, options)?));
         Ok(LSMKV_OK)
@@ -55,6 +56,7 @@ pub unsafe extern "C" fn lsmkv_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_close(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     let body = || {
+        let _transit = Transit::begin();
         if !db.is_null() {
             // SAFETY: the caller promises a handle of this library.
             unsafe { handle::close(db) }?.close()?;

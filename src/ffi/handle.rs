@@ -138,8 +138,10 @@ pub(super) unsafe fn close(db: *mut lsmkv_db) -> Result<Box<Db>> {
     Ok(unsafe { Box::from_raw(handle) })
 }
 
-/// In a forked child: lets go of the parent's locks and pools. Takes no lock.
-pub(super) fn abandon_in_child(parents_forks: u32) {
+/// In a forked child: lets go of the parent's locks and pools. Takes no lock. Whether the parent
+/// had a store open.
+pub(super) fn abandon_in_child(parents_forks: u32) -> bool {
+    let mut open = false;
     POOL.store(null_mut(), Ordering::Relaxed);
     let mut next = NEWEST.load(Ordering::Acquire).cast_const();
     // SAFETY: shells are never freed, and a list element is complete before it is linked.
@@ -152,8 +154,10 @@ pub(super) fn abandon_in_child(parents_forks: u32) {
         // no other thread that could free it now.
         if let Some(db) = unsafe { shell.handle.load(Ordering::Acquire).as_ref() } {
             db.abandon_in_child();
+            open = true;
         }
     }
+    open
 }
 
 /// The shell behind a pointer, and the generation the pointer was made in.

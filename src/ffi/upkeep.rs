@@ -9,7 +9,7 @@ use crate::ffi::status::{LSMKV_OK, lsmkv_status};
 
 /// Makes every write that has returned durable, whatever the sync mode.
 ///
-/// OK; MISUSE; DEGRADED, IO: the sync failed, and no later write will be accepted.
+/// OK; MISUSE; READONLY; DEGRADED, IO: the sync failed, and no later write will be accepted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_sync(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller's promises about db and err.
