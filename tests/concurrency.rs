@@ -41,7 +41,7 @@ fn batch_with(writer: u64, number: u64) -> Batch {
     let mut batch = Batch::new();
     let key = key_of(writer, number % KEYS);
     for tree in TREES {
-        if number % 29 == 0 {
+        if number.is_multiple_of(29) {
             batch.delete(tree, &key);
         } else {
             batch.put(tree, &key, &value_of(number));
@@ -199,7 +199,7 @@ fn write_durably(engine: &Engine, writer: u64, acknowledged: &AtomicU64, stop: &
             return;
         }
         let mut batch = put_everywhere(writer, number);
-        if writer % 2 == 0 {
+        if writer.is_multiple_of(2) {
             engine.write(&mut batch, WriteOptions::default()).unwrap();
         } else {
             let commit = engine.commit(&mut batch, WriteOptions::default()).unwrap();
