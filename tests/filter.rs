@@ -119,7 +119,7 @@ fn a_tombstone_above_older_data_hides_it_for_good() {
         put(&engine, DATA, &key(index), &[b'o'; 60]);
     }
     engine.wait_idle().unwrap();
-    let expire = |index: u32| index % 10 == 0;
+    let expire = |index: u32| index.is_multiple_of(10);
     for index in (0..4000).filter(|index| expire(*index)) {
         put(&engine, DATA, &key(index), b"expire");
     }
@@ -184,7 +184,10 @@ fn a_filter_knows_reserved_numbers_until_they_are_dropped() {
     put(&engine, DATA, b"k", b"v");
     assert!(engine.sequence() > numbers[1].number(), "it precedes every later commit");
     engine.compact().unwrap();
-    assert_eq!(filter.told()[0].reserved, numbers.each_ref().map(|number| number.number()));
+    assert_eq!(
+        filter.told()[0].reserved,
+        numbers.each_ref().map(lsmkv::engine::ReservedNumber::number)
+    );
     let [first, second] = numbers;
     drop(first);
     engine.compact().unwrap();

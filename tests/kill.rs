@@ -152,7 +152,7 @@ impl Lives {
         self.count = found;
         let contents = read_all(&engine, &self.model).unwrap();
         assert_same(&contents, &self.model, context);
-        if self.count % 3 == 0 {
+        if self.count.is_multiple_of(3) {
             engine.close().unwrap();
         }
     }
