@@ -129,6 +129,8 @@ options! {
     block_bytes: u32 = 4096, Rule::Size(64, MIB);
     /// Largest log segment; the first ones are smaller.
     log_segment_bytes: u64 = 16 * MIB, Rule::Size(4 * KIB, GIB);
+    /// Table files open at once; others are opened again when they are read.
+    max_open_files: u32 = 512, Rule::Count(8, 1_000_000);
     /// Numbered databases of the store.
     databases: u32 = 16, Rule::Count(1, 65_535);
 }

@@ -22,6 +22,7 @@ mod install;
 pub mod iter;
 mod memory;
 pub mod memtable;
+mod open_files;
 mod recovery;
 mod snapshot;
 mod source;
