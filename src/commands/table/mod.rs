@@ -4,8 +4,10 @@ use super::spec;
 
 use self::spec::Group;
 
+mod hash;
 mod key;
+mod set;
 mod string;
 
 /// Every command.
-pub(crate) const GROUPS: &[Group] = &[string::GROUP, key::GROUP];
+pub(crate) const GROUPS: &[Group] = &[string::GROUP, hash::GROUP, set::GROUP, key::GROUP];
