@@ -2,7 +2,7 @@
 
 use crate::commands::args::Args;
 use crate::commands::irregular;
-use crate::commands::reply::{IntoReply, Reply};
+use crate::commands::reply::{IntoReply, Members, Reply};
 use crate::error::Result;
 use crate::types::txn::Tx;
 
