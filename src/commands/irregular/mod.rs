@@ -2,3 +2,4 @@
 
 pub(super) mod key;
 pub(super) mod string;
+pub(super) mod zset;

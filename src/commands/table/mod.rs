@@ -6,6 +6,7 @@ use self::spec::Group;
 
 mod key;
 mod string;
+mod zset;
 
 /// Every command.
-pub(crate) const GROUPS: &[Group] = &[string::GROUP, key::GROUP];
+pub(crate) const GROUPS: &[Group] = &[string::GROUP, zset::GROUP, key::GROUP];
