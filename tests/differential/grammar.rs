@@ -95,10 +95,10 @@ fn emit(nodes: &[Node], random: &mut SplitMix64, fresh: &mut Fresh, out: &mut Co
                     emit(nodes, random, fresh, out);
                 }
             }
-            Node::OneOf(ways) => emit(pick(ways, random), random, fresh, out),
+            Node::OneOf(ways) => emit(pick(ways, random).as_slice(), random, fresh, out),
             Node::AnyOf(ways) => {
                 for _ in 0..random.below(4).saturating_sub(random.below(2)) {
-                    emit(pick(ways, random), random, fresh, out);
+                    emit(pick(ways, random).as_slice(), random, fresh, out);
                 }
             }
             Node::Several(nodes) => {
@@ -115,7 +115,7 @@ fn counted(nodes: &[Node], random: &mut SplitMix64, fresh: &mut Fresh, out: &mut
     let count = 1 + random.below(3);
     let said = if random.one_in(12) {
         let lies = ["0", "-1", "1", "4", "5", "abc", "", "9223372036854775807", "1.0", "01"];
-        (*pick(&lies, random)).to_owned()
+        pick(&lies, random).to_string()
     } else {
         count.to_string()
     };

@@ -68,7 +68,8 @@ fn key(own: Pool, random: &mut SplitMix64) -> Vec<u8> {
 
 fn any_key(random: &mut SplitMix64) -> Vec<u8> {
     let pools = [STRINGS, HASHES, LISTS, SETS, ZSETS, OTHERS];
-    pick(pick(&pools, random), random).to_vec()
+    let pool: &Pool = pick(&pools, random);
+    pick(pool, random).to_vec()
 }
 
 fn bound(random: &mut SplitMix64) -> Vec<u8> {
@@ -78,7 +79,8 @@ fn bound(random: &mut SplitMix64) -> Vec<u8> {
         _ => FLOATS,
     };
     let open: &[u8] = if random.one_in(4) { b"(" } else { b"" };
-    [open, pick(pool, random)].concat()
+    let float: &&[u8] = pick(pool, random);
+    [open, *float].concat()
 }
 
 /// A time to live of more than a day, none, or one that is refused.
