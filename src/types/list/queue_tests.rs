@@ -25,6 +25,9 @@ fn blocks(db: &Db) -> u64 {
     data.cache_hits + data.cache_misses
 }
 
+/// A command, how many blocks it may look at, and its run.
+type Step<'a> = (&'a str, RangeInclusive<u64>, &'a dyn Fn());
+
 #[test]
 fn a_queue_leaves_no_tombstones() {
     let db = open();
@@ -74,7 +77,7 @@ fn a_pop_goes_straight_to_its_element_past_any_number_of_dead_ones() {
     db.flush().unwrap();
     let data = db.engine_stats();
     assert!(sum(&data, DATA, |level| level.bytes) > 500_000, "the dead rows are there: {data:?}");
-    let steps: [(&str, RangeInclusive<u64>, &dyn Fn()); 5] = [
+    let steps: [Step<'_>; 5] = [
         ("LPOP", 1..=1, &|| drop(db.lpop(b"q").unwrap().unwrap())),
         ("RPOP", 1..=1, &|| drop(db.rpop(b"q").unwrap().unwrap())),
         ("LINDEX", 1..=1, &|| drop(db.lindex(b"q", 0).unwrap().unwrap())),
