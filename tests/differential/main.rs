@@ -72,9 +72,9 @@ fn judge(server: &Server, next: &AtomicU64, end: u64, found: &Mutex<BTreeMap<Str
             return;
         }
         let commands = generator.sequence(seed, usize::try_from(LENGTH).unwrap());
-        let tiny = seed % 2 == 1;
-        if let Err(difference) = run(&commands, tiny, &mut redis) {
-            let (commands, difference) = shrink(&commands, tiny, &mut redis, difference);
+        let stirred = seed % 2 == 1;
+        if let Err(difference) = run(&commands, stirred, &mut redis) {
+            let (commands, difference) = shrink(&commands, stirred, &mut redis, difference);
             let report = format!("seed {seed}:\n{}", difference.report(&commands));
             found.lock().unwrap().entry(difference.class(&commands)).or_insert(report);
         }
