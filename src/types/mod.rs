@@ -22,8 +22,10 @@ mod string;
 mod stripes;
 mod times;
 pub(crate) mod txn;
+pub(crate) mod zset;
 
 pub use crate::encoding::meta::Type;
 pub use db::Db;
 pub use limits::Limits;
 pub use list::{Place, Search, Side};
+pub use zset::{Aggregate, By, Combine, End, ZAdd, ZRange};

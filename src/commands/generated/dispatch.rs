@@ -63,6 +63,37 @@ pub(crate) fn run(name: &str, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> 
         "SREM" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.srem(a0, a1)?.into_reply()) }
         "SUNION" => { let a0 = args.all(); Ok(Members(tx.sunion(a0)?).into_reply()) }
         "SUNIONSTORE" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.sunionstore(a0, a1)?.into_reply()) }
+        "ZADD" => irregular::zset::zadd(tx, args),
+        "ZCARD" => { let a0 = args.bytes()?; Ok(tx.zcard(a0)?.into_reply()) }
+        "ZCOUNT" => irregular::zset::zcount(tx, args),
+        "ZDIFF" => irregular::zset::zdiff(tx, args),
+        "ZDIFFSTORE" => irregular::zset::zdiffstore(tx, args),
+        "ZINCRBY" => irregular::zset::zincrby(tx, args),
+        "ZINTER" => irregular::zset::zinter(tx, args),
+        "ZINTERCARD" => irregular::zset::zintercard(tx, args),
+        "ZINTERSTORE" => irregular::zset::zinterstore(tx, args),
+        "ZLEXCOUNT" => irregular::zset::zlexcount(tx, args),
+        "ZMPOP" => irregular::zset::zmpop(tx, args),
+        "ZMSCORE" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.zmscore(a0, a1)?.into_reply()) }
+        "ZPOPMAX" => irregular::zset::zpopmax(tx, args),
+        "ZPOPMIN" => irregular::zset::zpopmin(tx, args),
+        "ZRANDMEMBER" => irregular::zset::zrandmember(tx, args),
+        "ZRANGE" => irregular::zset::zrange(tx, args),
+        "ZRANGEBYLEX" => irregular::zset::zrangebylex(tx, args),
+        "ZRANGEBYSCORE" => irregular::zset::zrangebyscore(tx, args),
+        "ZRANGESTORE" => irregular::zset::zrangestore(tx, args),
+        "ZRANK" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.zrank(a0, a1)?.into_reply()) }
+        "ZREM" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.zrem(a0, a1)?.into_reply()) }
+        "ZREMRANGEBYLEX" => irregular::zset::zremrangebylex(tx, args),
+        "ZREMRANGEBYRANK" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.integer()?; Ok(tx.zremrangebyrank(a0, a1, a2)?.into_reply()) }
+        "ZREMRANGEBYSCORE" => irregular::zset::zremrangebyscore(tx, args),
+        "ZREVRANGE" => irregular::zset::zrevrange(tx, args),
+        "ZREVRANGEBYLEX" => irregular::zset::zrevrangebylex(tx, args),
+        "ZREVRANGEBYSCORE" => irregular::zset::zrevrangebyscore(tx, args),
+        "ZREVRANK" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.zrevrank(a0, a1)?.into_reply()) }
+        "ZSCORE" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.zscore(a0, a1)?.into_reply()) }
+        "ZUNION" => irregular::zset::zunion(tx, args),
+        "ZUNIONSTORE" => irregular::zset::zunionstore(tx, args),
         "DEL" => { let a0 = args.all(); Ok(tx.del(a0)?.into_reply()) }
         "EXISTS" => { let a0 = args.all(); Ok(tx.exists(a0)?.into_reply()) }
         "TYPE" => irregular::key::r#type(tx, args),

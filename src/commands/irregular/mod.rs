@@ -5,3 +5,4 @@ pub(super) mod key;
 pub(super) mod list;
 pub(super) mod set;
 pub(super) mod string;
+pub(super) mod zset;

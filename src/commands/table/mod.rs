@@ -9,7 +9,8 @@ mod key;
 mod list;
 mod set;
 mod string;
+mod zset;
 
 /// Every command.
 pub(crate) const GROUPS: &[Group] =
-    &[string::GROUP, hash::GROUP, list::GROUP, set::GROUP, key::GROUP];
+    &[string::GROUP, hash::GROUP, list::GROUP, set::GROUP, zset::GROUP, key::GROUP];
