@@ -2,14 +2,25 @@
 //!
 //! - `store`, `txn`: how a command runs: locks, one moment, one time, one batch;
 //! - `collection`: members of hashes, sets and sorted sets;
-//! - `string`, `hash`, `list`, `set`, `zset`, `key`: the commands;
+//! - `string`, `hash`, `list`, `set`, `zset`: the commands of a type;
+//! - `key`, `expire`, `copy`, `databases`, `scan`, `sort`, `object`: those of the key space;
+//! - `cursors`, `glob`, `elements`: what they need;
 //! - `spaces`: databases; `times`: expiry; `number`: numbers as text; `limits`, `stripes`.
 
 mod collection;
+mod copy;
+mod cursors;
+mod databases;
 mod db;
+mod elements;
+mod expire;
+mod glob;
 mod key;
 mod limits;
 pub(crate) mod number;
+mod object;
+mod scan;
+mod sort;
 mod spaces;
 mod store;
 mod string;
@@ -19,4 +30,7 @@ pub(crate) mod txn;
 
 pub use crate::encoding::meta::Type;
 pub use db::Db;
+pub use expire::ExpireIf;
 pub use limits::Limits;
+pub use scan::ScanOptions;
+pub use sort::{SortBy, SortOptions};

@@ -5,7 +5,9 @@ use super::spec;
 use self::spec::Group;
 
 mod key;
+mod scan;
+mod sort;
 mod string;
 
 /// Every command.
-pub(crate) const GROUPS: &[Group] = &[string::GROUP, key::GROUP];
+pub(crate) const GROUPS: &[Group] = &[string::GROUP, key::GROUP, scan::GROUP, sort::GROUP];
