@@ -3,13 +3,15 @@
 //! - `store`, `txn`: how a command runs: locks, one moment, one time, one batch;
 //! - `collection`: members of hashes, sets and sorted sets; `sample`: some of them at random;
 //! - `string`, `hash`, `list`, `set`, `zset`, `key`: the commands;
-//! - `spaces`: databases; `times`: expiry; `number`: numbers as text; `limits`, `stripes`.
+//! - `spaces`: databases; `times`: expiry; `number`, `long_double`: numbers as text; `limits`,
+//!   `stripes`.
 
 mod collection;
 mod db;
 mod hash;
 mod key;
 mod limits;
+pub(crate) mod long_double;
 pub(crate) mod number;
 pub(crate) mod sample;
 mod set;
