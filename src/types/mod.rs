@@ -1,15 +1,18 @@
 //! Redis semantics over the engine: [`Db`], and one file a type with its commands.
 //!
 //! - `store`, `txn`: how a command runs: locks, one moment, one time, one batch;
-//! - `collection`: members of hashes, sets and sorted sets;
+//! - `collection`: members of hashes, sets and sorted sets; `sample`: some of them at random;
 //! - `string`, `hash`, `list`, `set`, `zset`, `key`: the commands;
 //! - `spaces`: databases; `times`: expiry; `number`: numbers as text; `limits`, `stripes`.
 
 mod collection;
 mod db;
+mod hash;
 mod key;
 mod limits;
 pub(crate) mod number;
+pub(crate) mod sample;
+mod set;
 mod spaces;
 mod store;
 mod string;

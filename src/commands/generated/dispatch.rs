@@ -2,7 +2,7 @@
 
 use crate::commands::args::Args;
 use crate::commands::irregular;
-use crate::commands::reply::{IntoReply, Reply};
+use crate::commands::reply::{IntoReply, Members, Reply};
 use crate::error::Result;
 use crate::types::txn::Tx;
 
@@ -15,6 +15,37 @@ pub(crate) fn run(name: &str, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> 
         "GET" => { let a0 = args.bytes()?; Ok(tx.get(a0)?.into_reply()) }
         "SET" => irregular::string::set(tx, args),
         "STRLEN" => { let a0 = args.bytes()?; Ok(tx.strlen(a0)?.into_reply()) }
+        "HDEL" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.hdel(a0, a1)?.into_reply()) }
+        "HEXISTS" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.hexists(a0, a1)?.into_reply()) }
+        "HGET" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.hget(a0, a1)?.into_reply()) }
+        "HGETALL" => { let a0 = args.bytes()?; Ok(tx.hgetall(a0)?.into_reply()) }
+        "HGETDEL" => irregular::hash::hgetdel(tx, args),
+        "HINCRBY" => { let a0 = args.bytes()?; let a1 = args.bytes()?; let a2 = args.integer()?; Ok(tx.hincrby(a0, a1, a2)?.into_reply()) }
+        "HKEYS" => { let a0 = args.bytes()?; Ok(tx.hkeys(a0)?.into_reply()) }
+        "HLEN" => { let a0 = args.bytes()?; Ok(tx.hlen(a0)?.into_reply()) }
+        "HMGET" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.hmget(a0, a1)?.into_reply()) }
+        "HMSET" => { let a0 = args.bytes()?; let a1 = &args.pairs_of(name)?; Ok(tx.hmset(a0, a1)?.into_reply()) }
+        "HRANDFIELD" => irregular::hash::hrandfield(tx, args),
+        "HSET" => { let a0 = args.bytes()?; let a1 = &args.pairs_of(name)?; Ok(tx.hset(a0, a1)?.into_reply()) }
+        "HSETNX" => { let a0 = args.bytes()?; let a1 = args.bytes()?; let a2 = args.bytes()?; Ok(tx.hsetnx(a0, a1, a2)?.into_reply()) }
+        "HSTRLEN" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.hstrlen(a0, a1)?.into_reply()) }
+        "HVALS" => { let a0 = args.bytes()?; Ok(tx.hvals(a0)?.into_reply()) }
+        "SADD" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.sadd(a0, a1)?.into_reply()) }
+        "SCARD" => { let a0 = args.bytes()?; Ok(tx.scard(a0)?.into_reply()) }
+        "SDIFF" => { let a0 = args.all(); Ok(Members(tx.sdiff(a0)?).into_reply()) }
+        "SDIFFSTORE" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.sdiffstore(a0, a1)?.into_reply()) }
+        "SINTER" => { let a0 = args.all(); Ok(Members(tx.sinter(a0)?).into_reply()) }
+        "SINTERCARD" => irregular::set::sintercard(tx, args),
+        "SINTERSTORE" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.sinterstore(a0, a1)?.into_reply()) }
+        "SISMEMBER" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.sismember(a0, a1)?.into_reply()) }
+        "SMEMBERS" => { let a0 = args.bytes()?; Ok(Members(tx.smembers(a0)?).into_reply()) }
+        "SMISMEMBER" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.smismember(a0, a1)?.into_reply()) }
+        "SMOVE" => { let a0 = args.bytes()?; let a1 = args.bytes()?; let a2 = args.bytes()?; Ok(tx.smove(a0, a1, a2)?.into_reply()) }
+        "SPOP" => irregular::set::spop(tx, args),
+        "SRANDMEMBER" => irregular::set::srandmember(tx, args),
+        "SREM" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.srem(a0, a1)?.into_reply()) }
+        "SUNION" => { let a0 = args.all(); Ok(Members(tx.sunion(a0)?).into_reply()) }
+        "SUNIONSTORE" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.sunionstore(a0, a1)?.into_reply()) }
         "ZADD" => irregular::zset::zadd(tx, args),
         "ZCARD" => { let a0 = args.bytes()?; Ok(tx.zcard(a0)?.into_reply()) }
         "ZCOUNT" => irregular::zset::zcount(tx, args),

@@ -4,9 +4,12 @@ use super::spec;
 
 use self::spec::Group;
 
+mod hash;
 mod key;
+mod set;
 mod string;
 mod zset;
 
 /// Every command.
-pub(crate) const GROUPS: &[Group] = &[string::GROUP, zset::GROUP, key::GROUP];
+pub(crate) const GROUPS: &[Group] =
+    &[string::GROUP, hash::GROUP, set::GROUP, zset::GROUP, key::GROUP];
