@@ -31,21 +31,17 @@ impl Tx<'_> {
         Ok(Some(match record.header.kind {
             Type::String => string_encoding(&record),
             Type::List => "quicklist",
-            Type::Set if self.all_members(key, Type::Set, COMPACT_MEMBERS, is_integer)? => "intset",
+            Type::Set if self.has_only(key, Type::Set, COMPACT_MEMBERS, is_integer)? => "intset",
             Type::Set => "hashtable",
-            Type::Hash if self.all_members(key, Type::Hash, COMPACT_MEMBERS, is_short)? => {
-                "listpack"
-            }
+            Type::Hash if self.has_only(key, Type::Hash, COMPACT_MEMBERS, is_short)? => "listpack",
             Type::Hash => "hashtable",
-            Type::ZSet if self.all_members(key, Type::ZSet, COMPACT_SCORED, is_short)? => {
-                "listpack"
-            }
+            Type::ZSet if self.has_only(key, Type::ZSet, COMPACT_SCORED, is_short)? => "listpack",
             Type::ZSet => "skiplist",
         }))
     }
 
     /// Whether there are at most so many members and each, with what is beside it, is `such`.
-    fn all_members(
+    fn has_only(
         &self,
         key: &[u8],
         kind: Type,

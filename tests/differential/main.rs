@@ -66,7 +66,7 @@ fn judge(server: &Server, next: &AtomicU64, end: u64, found: &Mutex<BTreeMap<Str
     let mut redis = server.connect();
     let db = memory();
     let without = std::env::var("LSMKV_DIFFERENTIAL_WITHOUT").unwrap_or_default();
-    let left_out = |name| without.split_whitespace().any(|other| other == name);
+    let left_out = |name: &str| without.split_whitespace().any(|other| other == name);
     let generator = Generator::new(|name| knows(&db, name) && !left_out(name));
     let most = usize::try_from(number("LSMKV_DIFFERENTIAL_FAILURES", 5)).unwrap();
     loop {
