@@ -13,11 +13,12 @@ use crate::engine::{Commit, Engine, EngineConfig, FileSystem, TreeConfig, WriteO
 use crate::error::Result;
 use crate::io::clock::Clock;
 use crate::options::{Options, SyncMode};
+use crate::types::cursors::Cursors;
 use crate::types::limits::Limits;
 use crate::types::spaces::Spaces;
 use crate::types::stripes::{Held, Stripes};
 use crate::types::times::Times;
-use crate::types::txn::{TREES, Tx};
+use crate::types::txn::{Pending, TREES, Tx};
 
 /// See the module's documentation.
 pub(crate) struct Store {
@@ -26,6 +27,7 @@ pub(crate) struct Store {
     stripes: Stripes,
     spaces: Spaces,
     limits: Limits,
+    cursors: Cursors,
     sync: SyncMode,
 }
 
@@ -43,7 +45,8 @@ impl Store {
         let engine = Engine::open(fs, dir, EngineConfig { options: limits.widen(options), trees })?;
         let spaces = Spaces::load(&engine.reader()?, databases)?;
         let times = Arc::new(Times::new(clock));
-        Ok(Self { engine, times, stripes: Stripes::new(), spaces, limits, sync })
+        let (stripes, cursors) = (Stripes::new(), Cursors::new());
+        Ok(Self { engine, times, stripes, spaces, limits, cursors, sync })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -56,6 +59,11 @@ impl Store {
 
     pub(crate) fn spaces(&self) -> &Spaces {
         &self.spaces
+    }
+
+    /// Where scans by number go on.
+    pub(crate) fn cursors(&self) -> &Cursors {
+        &self.cursors
     }
 
     pub(crate) fn times(&self) -> &Arc<Times> {
@@ -81,9 +89,15 @@ impl Store {
         keys: &[&[u8]],
         work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
-        let space = self.spaces.of(database)?;
-        let hashes = keys.iter().map(|key| hash_key(&meta_key(space, key)));
-        let held = self.stripes.lock_all(hashes);
+        let held = loop {
+            let space = self.spaces.of(database)?;
+            let hashes = keys.iter().map(|key| hash_key(&meta_key(space, key)));
+            let held = self.stripes.lock_all(hashes);
+            // Emptied or swapped while we waited: what we hold are the locks of other keys.
+            if self.spaces.of(database)? == space {
+                break held;
+            }
+        };
         self.write_locked(database, held, work)
     }
 
@@ -108,8 +122,11 @@ impl Store {
         if !tx.is_dirty() {
             return Ok(answer);
         }
-        let (mut batch, frees_space, building) = tx.into_batch();
+        let Pending { mut batch, frees_space, building, assignments } = tx.into_pending();
         let commit = self.engine.commit(&mut batch, WriteOptions { sync: None, frees_space })?;
+        for (number, space) in assignments {
+            self.spaces.assign(number, space);
+        }
         drop((building, time, held));
         self.settle(commit)?;
         Ok(answer)

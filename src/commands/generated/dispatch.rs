@@ -94,9 +94,37 @@ pub(crate) fn run(name: &str, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> 
         "ZSCORE" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.zscore(a0, a1)?.into_reply()) }
         "ZUNION" => irregular::zset::zunion(tx, args),
         "ZUNIONSTORE" => irregular::zset::zunionstore(tx, args),
+        "COPY" => irregular::key::copy(tx, args),
+        "DBSIZE" => { Ok(tx.dbsize()?.into_reply()) }
         "DEL" => { let a0 = args.all(); Ok(tx.del(a0)?.into_reply()) }
         "EXISTS" => { let a0 = args.all(); Ok(tx.exists(a0)?.into_reply()) }
+        "EXPIRE" => irregular::key::expire(tx, args),
+        "EXPIREAT" => irregular::key::expireat(tx, args),
+        "EXPIRETIME" => { let a0 = args.bytes()?; Ok(tx.expiretime(a0)?.into_reply()) }
+        "FLUSHALL" => irregular::key::flushall(tx, args),
+        "FLUSHDB" => irregular::key::flushdb(tx, args),
+        "KEYS" => { let a0 = args.bytes()?; Ok(tx.keys(a0)?.into_reply()) }
+        "MOVE" => irregular::key::r#move(tx, args),
+        "OBJECT" => irregular::key::object(tx, args),
+        "PERSIST" => { let a0 = args.bytes()?; Ok(tx.persist(a0)?.into_reply()) }
+        "PEXPIRE" => irregular::key::pexpire(tx, args),
+        "PEXPIREAT" => irregular::key::pexpireat(tx, args),
+        "PEXPIRETIME" => { let a0 = args.bytes()?; Ok(tx.pexpiretime(a0)?.into_reply()) }
+        "PTTL" => { let a0 = args.bytes()?; Ok(tx.pttl(a0)?.into_reply()) }
+        "RANDOMKEY" => { Ok(tx.randomkey()?.into_reply()) }
+        "RENAME" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.rename(a0, a1)?.into_reply()) }
+        "RENAMENX" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.renamenx(a0, a1)?.into_reply()) }
+        "SWAPDB" => irregular::key::swapdb(tx, args),
+        "TOUCH" => { let a0 = args.all(); Ok(tx.touch(a0)?.into_reply()) }
+        "TTL" => { let a0 = args.bytes()?; Ok(tx.ttl(a0)?.into_reply()) }
         "TYPE" => irregular::key::r#type(tx, args),
+        "UNLINK" => { let a0 = args.all(); Ok(tx.unlink(a0)?.into_reply()) }
+        "HSCAN" => irregular::scan::hscan(tx, args),
+        "SCAN" => irregular::scan::scan(tx, args),
+        "SSCAN" => irregular::scan::sscan(tx, args),
+        "ZSCAN" => irregular::scan::zscan(tx, args),
+        "SORT" => irregular::sort::sort(tx, args),
+        "SORT_RO" => irregular::sort::sort_ro(tx, args),
         _ => Ok(Reply::Nil),
     }
 }

@@ -22,7 +22,7 @@ fn add(tx: &mut Tx<'_>, mut args: Args<'_>, increment: bool) -> Result<Reply> {
     let (options, incr) = options(&mut args);
     let increment = increment || incr;
     let pairs = args.all();
-    if pairs.is_empty() || pairs.len() % 2 != 0 {
+    if pairs.is_empty() || !pairs.len().is_multiple_of(2) {
         return Err(syntax_error());
     }
     options.check()?;

@@ -1,32 +1,24 @@
 //! ZRANDMEMBER.
 
 use crate::commands::args::{Args, syntax_error};
-use crate::commands::reply::Reply;
-use crate::error::{Error, ErrorKind, Result};
+use crate::commands::reply::{IntoReply, Reply};
+use crate::error::Result;
+use crate::types::number::out_of_range;
 use crate::types::txn::Tx;
-
-fn out_of_range(detail: &str) -> Error {
-    Error::new(ErrorKind::OutOfRange, format!("ERR value is out of range{detail}"))
-}
 
 pub(crate) fn zrandmember(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     let key = args.bytes()?;
     if args.is_empty() {
-        return Ok(Reply::bulk(tx.zrandmember(key)?));
+        return Ok(tx.zrandmember(key)?.into_reply());
     }
-    let count = args.integer()?;
-    if count == i64::MIN {
-        let (least, most) = (-i64::MAX, i64::MAX);
-        return Err(out_of_range(&format!(", value must between {least} and {most}")));
-    }
+    let count = args.signed_count()?;
     let with_scores = args.take_word("WITHSCORES");
     if !args.is_empty() {
         return Err(syntax_error());
     }
     // The reply would have twice as many.
-    if with_scores && count.unsigned_abs() > i64::MAX.unsigned_abs() / 2 {
+    if with_scores && count.unsigned_abs() > (i64::MAX / 2).unsigned_abs() {
         return Err(out_of_range(""));
     }
-    let members = tx.zrandmember_count(key, count)?;
-    Ok(super::members(members, with_scores))
+    Ok(super::members(tx.zrandmember_count(key, count)?, with_scores))
 }
