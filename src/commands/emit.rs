@@ -80,6 +80,7 @@ fn syntax(row: &Row) -> String {
         Grammar::Irregular(text) => {
             return if text.is_empty() { String::new() } else { format!("`{text}`") };
         }
+        Grammar::Regular([], _) => return String::new(),
         Grammar::Regular(args, _) => args,
     };
     let word = |arg: &Arg| match arg {
@@ -102,8 +103,11 @@ pub(crate) fn problem(groups: &[Group]) -> Option<String> {
         || {
             let mut names: Vec<_> = rows.map(|row| row.name).collect();
             names.sort_unstable();
-            let twice = names.windows(2).find(|pair| pair[0] == pair[1])?;
-            Some(format!("{} has two rows", twice[0]))
+            let twice = names.windows(2).find_map(|pair| match pair {
+                [a, b] if a == b => Some(*a),
+                _ => None,
+            })?;
+            Some(format!("{twice} has two rows"))
         },
     )
 }

@@ -32,5 +32,5 @@ pub use crate::encoding::meta::Type;
 pub use db::Db;
 pub use expire::ExpireIf;
 pub use limits::Limits;
-pub use scan::ScanOptions;
+pub use scan::{Page, ScanOptions};
 pub use sort::{SortBy, SortOptions};
