@@ -83,6 +83,7 @@ fn syntax(row: &Row) -> String {
         Grammar::Irregular(text) => {
             return if text.is_empty() { String::new() } else { format!("`{text}`") };
         }
+        Grammar::Regular([], _) => return String::new(),
         Grammar::Regular(args, _) => args,
     };
     let word = |arg: &Arg| match arg {
@@ -107,6 +108,11 @@ pub(crate) fn problem(groups: &[Group]) -> Option<String> {
             names.sort_unstable();
             let twice = names.windows(2).find(|pair| pair.first() == pair.last())?;
             Some(format!("{} has two rows", twice.first()?))
+            let twice = names.windows(2).find_map(|pair| match pair {
+                [a, b] if a == b => Some(*a),
+                _ => None,
+            })?;
+            Some(format!("{twice} has two rows"))
         },
     )
 }

@@ -44,5 +44,6 @@ pub use expire::ExpireIf;
 pub use limits::Limits;
 pub use list::{Place, Search, Side};
 pub use scan::ScanOptions;
+pub use scan::{Page, ScanOptions};
 pub use sort::{SortBy, SortOptions};
 pub use zset::{Aggregate, By, Combine, End, ZAdd, ZRange};
