@@ -2,10 +2,11 @@
 //!
 //! - `store`, `txn`: how a command runs: locks, one moment, one time, one batch;
 //! - `collection`: members of hashes, sets and sorted sets;
-//! - `string`, `hash`, `list`, `set`, `zset`, `key`: the commands;
+//! - `string`, `bits`, `hash`, `list`, `set`, `zset`, `key`: the commands;
 //! - `spaces`: databases; `times`: expiry; `number`, `long_double`: numbers as text; `limits`,
 //!   `stripes`.
 
+pub(crate) mod bits;
 mod collection;
 mod db;
 mod key;
@@ -20,5 +21,8 @@ mod times;
 pub(crate) mod txn;
 
 pub use crate::encoding::meta::Type;
+pub use bits::{BitOp, BitRange, BitSearch, BitUnit, BitfieldOp, FieldAction, FieldType, Overflow};
 pub use db::Db;
 pub use limits::Limits;
+pub(crate) use string::common_subsequence;
+pub use string::{Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions, SetOutcome};

@@ -4,8 +4,9 @@ use super::spec;
 
 use self::spec::Group;
 
+mod bits;
 mod key;
 mod string;
 
 /// Every command.
-pub(crate) const GROUPS: &[Group] = &[string::GROUP, key::GROUP];
+pub(crate) const GROUPS: &[Group] = &[string::GROUP, bits::GROUP, key::GROUP];
