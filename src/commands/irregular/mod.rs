@@ -1,6 +1,7 @@
 //! Commands with options: each reads its own arguments. One file a group of the table.
 
 pub(super) mod hash;
+pub(super) mod bits;
 pub(super) mod key;
 pub(super) mod list;
 pub(super) mod set;

@@ -4,6 +4,7 @@ use super::spec;
 
 use self::spec::Group;
 
+mod bits;
 mod hash;
 mod key;
 mod list;
@@ -14,4 +15,4 @@ mod string;
 mod zset;
 
 /// Every command.
-pub(crate) const GROUPS: &[Group] = &[string::GROUP, hash::GROUP, list::GROUP, set::GROUP, zset::GROUP, key::GROUP, scan::GROUP, sort::GROUP];
+pub(crate) const GROUPS: &[Group] = &[string::GROUP, bits::GROUP, hash::GROUP, list::GROUP, set::GROUP, zset::GROUP, key::GROUP, scan::GROUP, sort::GROUP];
