@@ -131,6 +131,10 @@ options! {
     log_segment_bytes: u64 = 16 * MIB, Rule::Size(4 * KIB, GIB);
     /// Numbered databases of the store.
     databases: u32 = 16, Rule::Count(1, 65_535);
+    /// Seconds between rounds of the thread that deletes expired keys; 0 turns it off.
+    ttl_cleaner_interval_s: u64 = 60, Rule::Count(0, 86_400);
+    /// Expired keys that thread deletes in one commit.
+    ttl_cleaner_batch: u32 = 1000, Rule::Count(1, 100_000);
 }
 
 impl Options {

@@ -3,14 +3,19 @@
 //! - `store`, `txn`: how a command runs: locks, one moment, one time, one batch;
 //! - `collection`: members of hashes, sets and sorted sets;
 //! - `string`, `hash`, `list`, `set`, `zset`, `key`: the commands;
+//! - `reclaim`, `cleaner`: space that comes back; `check`, `stats`: what a store says of itself;
 //! - `spaces`: databases; `times`: expiry; `number`: numbers as text; `limits`, `stripes`.
 
+mod check;
+mod cleaner;
 mod collection;
 mod db;
 mod key;
 mod limits;
 pub(crate) mod number;
+mod reclaim;
 mod spaces;
+mod stats;
 mod store;
 mod string;
 mod stripes;
@@ -20,3 +25,4 @@ pub(crate) mod txn;
 pub use crate::encoding::meta::Type;
 pub use db::Db;
 pub use limits::Limits;
+pub use stats::{Stat, StatValue};
