@@ -15,6 +15,23 @@ pub(crate) fn run(name: &str, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> 
         "GET" => { let a0 = args.bytes()?; Ok(tx.get(a0)?.into_reply()) }
         "SET" => irregular::string::set(tx, args),
         "STRLEN" => { let a0 = args.bytes()?; Ok(tx.strlen(a0)?.into_reply()) }
+        "LINDEX" => irregular::list::lindex(tx, args),
+        "LINSERT" => irregular::list::linsert(tx, args),
+        "LLEN" => { let a0 = args.bytes()?; Ok(tx.llen(a0)?.into_reply()) }
+        "LMOVE" => irregular::list::lmove(tx, args),
+        "LMPOP" => irregular::list::lmpop(tx, args),
+        "LPOP" => irregular::list::lpop(tx, args),
+        "LPOS" => irregular::list::lpos(tx, args),
+        "LPUSH" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.lpush(a0, a1)?.into_reply()) }
+        "LPUSHX" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.lpushx(a0, a1)?.into_reply()) }
+        "LRANGE" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.integer()?; Ok(tx.lrange(a0, a1, a2)?.into_reply()) }
+        "LREM" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.bytes()?; Ok(tx.lrem(a0, a1, a2)?.into_reply()) }
+        "LSET" => irregular::list::lset(tx, args),
+        "LTRIM" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.integer()?; Ok(tx.ltrim(a0, a1, a2)?.into_reply()) }
+        "RPOP" => irregular::list::rpop(tx, args),
+        "RPOPLPUSH" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.rpoplpush(a0, a1)?.into_reply()) }
+        "RPUSH" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.rpush(a0, a1)?.into_reply()) }
+        "RPUSHX" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.rpushx(a0, a1)?.into_reply()) }
         "DEL" => { let a0 = args.all(); Ok(tx.del(a0)?.into_reply()) }
         "EXISTS" => { let a0 = args.all(); Ok(tx.exists(a0)?.into_reply()) }
         "TYPE" => irregular::key::r#type(tx, args),

@@ -5,7 +5,8 @@ use super::spec;
 use self::spec::Group;
 
 mod key;
+mod list;
 mod string;
 
 /// Every command.
-pub(crate) const GROUPS: &[Group] = &[string::GROUP, key::GROUP];
+pub(crate) const GROUPS: &[Group] = &[string::GROUP, list::GROUP, key::GROUP];

@@ -34,6 +34,21 @@ pub(crate) struct Reclaim {
     spaces: OnceLock<Arc<Spaces>>,
     rows: AtomicU64,
     records: AtomicU64,
+    /// Runs once, when the next compaction of rows has captured its moments.
+    #[cfg(test)]
+    meanwhile: Meanwhile,
+}
+
+/// What happens while a compaction runs, in a test.
+#[cfg(test)]
+#[derive(Default)]
+struct Meanwhile(parking_lot::Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+#[cfg(test)]
+impl std::fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Meanwhile")
+    }
 }
 
 /// What filters have let go since the store was opened.
@@ -47,8 +62,14 @@ pub(crate) struct Removed {
 
 impl Reclaim {
     pub(crate) fn new(times: Arc<Times>) -> Self {
-        let (rows, records) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { times, spaces: OnceLock::new(), rows, records }
+        Self {
+            times,
+            spaces: OnceLock::new(),
+            rows: AtomicU64::new(0),
+            records: AtomicU64::new(0),
+            #[cfg(test)]
+            meanwhile: Meanwhile::default(),
+        }
     }
 
     /// The trees of a store, with the filters that give their space back.
@@ -84,6 +105,12 @@ struct Filters(Arc<Reclaim>);
 
 impl FilterFactory for Filters {
     fn filter(&self, job: &FilterJob) -> Result<Option<Box<dyn Filter>>> {
+        #[cfg(test)]
+        if job.tree == DATA
+            && let Some(happens) = self.0.meanwhile.0.lock().take()
+        {
+            happens();
+        }
         let live = spaces::LiveSpaces::read(job, self.0.spaces.get().map(Arc::as_ref))?;
         Ok(match job.tree {
             META => Some(Box::new(meta::MetaFilter::new(&self.0, job, live))),
