@@ -155,6 +155,11 @@ impl Cleaner {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn soonest(&self) -> u64 {
+        self.soonest.load(Ordering::Acquire)
+    }
+
     pub(crate) fn cleaned(&self) -> Cleaned {
         Cleaned {
             total: self.deleted.load(Ordering::Relaxed),
@@ -221,6 +226,26 @@ impl Store {
         cleaner.last_at_ms.store(self.times().now(), Ordering::Relaxed);
         Ok(deleted)
     }
+
+    /// Deletes those keys that have still expired, now that no one else can write them.
+    pub(super) fn delete_expired(&self, database: u32, keys: &[&[u8]]) -> Result<u64> {
+        if keys.is_empty() {
+            return Ok(0);
+        }
+        self.write(database, keys, |tx| {
+            tx.frees_space();
+            let mut deleted = 0;
+            for key in keys {
+                let record = tx.row(META, &meta_key(tx.space(), key))?;
+                let header = record.and_then(|record| Header::decode(&record).ok());
+                if header.is_some_and(|header| header.expired(tx.now())) {
+                    tx.delete_record(key);
+                    deleted += 1;
+                }
+            }
+            Ok(deleted)
+        })
+    }
 }
 
 struct Round<'a> {
@@ -241,7 +266,7 @@ impl Round<'_> {
                 let begun = Instant::now();
                 let stretch = self.walk(space, &from, walked)?;
                 let keys: Vec<&[u8]> = stretch.expired.iter().map(Vec::as_slice).collect();
-                let gone = self.delete(database, &keys)?;
+                let gone = self.store.delete_expired(database, &keys)?;
                 deleted += gone;
                 self.store.cleaner().deleted.fetch_add(gone, Ordering::Relaxed);
                 next = stretch.next;
@@ -289,25 +314,5 @@ impl Round<'_> {
             records.next()?;
         }
         Ok(Stretch { expired, next: None })
-    }
-
-    /// Deletes those keys that have still expired, now that no one else can write them.
-    fn delete(&self, database: u32, keys: &[&[u8]]) -> Result<u64> {
-        if keys.is_empty() {
-            return Ok(0);
-        }
-        self.store.write(database, keys, |tx| {
-            tx.frees_space();
-            let mut deleted = 0;
-            for key in keys {
-                let record = tx.row(META, &meta_key(tx.space(), key))?;
-                let header = record.and_then(|record| Header::decode(&record).ok());
-                if header.is_some_and(|header| header.expired(tx.now())) {
-                    tx.delete_record(key);
-                    deleted += 1;
-                }
-            }
-            Ok(deleted)
-        })
     }
 }

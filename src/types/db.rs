@@ -133,6 +133,16 @@ impl Db {
         self.store.limits()
     }
 
+    #[cfg(test)]
+    pub(crate) fn shared_store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    #[cfg(test)]
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Runs a read at one moment.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
         self.store.read(self.database, work)
