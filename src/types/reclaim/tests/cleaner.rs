@@ -76,10 +76,10 @@ fn a_key_that_was_written_again_meanwhile_stays() {
     let setting = Setting::new();
     let db = setting.open();
     put_expiring(&db, 0..3, 1000);
-    setting.clock.set(1000);
     let key = |n: u32| n.to_be_bytes();
-    db.set(&key(1), b"new").unwrap();
     db.del(&[&key(2)]).unwrap();
+    setting.clock.set(1000);
+    db.set(&key(1), b"new").unwrap();
     let found = [key(0), key(1), key(2)];
     let found: Vec<&[u8]> = found.iter().map(|key| &key[..]).collect();
     assert_eq!(db.store().delete_expired(0, &found).unwrap(), 1);
