@@ -336,6 +336,8 @@ fn no_index_left() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Options;
+    use crate::types::Db;
 
     #[test]
     fn removed_places_are_filled_from_the_nearer_end() {
@@ -345,5 +347,56 @@ mod tests {
         assert_eq!(cheapest_split(&[0, 9], 10), 1, "both ends: nothing moves");
         assert_eq!(cheapest_split(&[1, 2, 98], 100), 2);
         assert_eq!(cheapest_split(&[0, 1, 2], 3), 0, "all: nothing moves either way");
+    }
+
+    #[test]
+    fn a_missing_row_is_damage_and_not_the_end_of_the_list() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        db.rpush(b"l", &[b"a", b"b", b"c"]).unwrap();
+        db.write(&[b"l"], |tx| {
+            let list = tx.list(b"l")?.unwrap();
+            tx.remove_row(DATA, &list.row(MIDDLE + 1));
+            Ok(())
+        })
+        .unwrap();
+        let corrupt = |error: Error| assert_eq!(error.kind(), ErrorKind::Corrupt);
+        corrupt(db.lrange(b"l", 0, -1).unwrap_err());
+        corrupt(db.lrange(b"l", 0, 1).unwrap_err());
+        corrupt(db.lindex(b"l", 1).unwrap_err());
+        corrupt(db.lrem(b"l", -2, b"a").unwrap_err());
+        assert_eq!(db.lrange(b"l", 2, 2).unwrap(), ["c"]);
+    }
+
+    #[test]
+    fn a_list_stands_on_disk_as_documented() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        db.rpush(b"l", &[b"b", b"c"]).unwrap();
+        db.lpush(b"l", &[b"a"]).unwrap();
+        db.rpop(b"l").unwrap();
+        db.read(|tx| {
+            let record = tx.record(b"l")?.unwrap();
+            let Body::Span { version, head, tail } = tx.body(b"l", &record)? else { panic!() };
+            assert_eq!((head, tail), (MIDDLE - 1, MIDDLE + 1));
+            let prefix = prefix(tx.space(), b"l", version);
+            for (index, element) in [(MIDDLE - 1, "a"), (MIDDLE, "b")] {
+                let row = tx.row(DATA, &row_key(&prefix, &index.to_be_bytes()))?;
+                assert_eq!(row.unwrap(), element);
+            }
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn an_end_without_indexes_refuses_a_push() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        let full = |tx: &mut Tx<'_>| {
+            let mut list = tx.new_list(b"l")?;
+            (list.head, list.tail) = (0, u64::MAX);
+            list.push(tx, Side::Left, Bytes::new()).unwrap_err();
+            list.push(tx, Side::Right, Bytes::new()).unwrap_err();
+            Ok((list.head, list.tail))
+        };
+        assert_eq!(db.write(&[b"l"], full).unwrap(), (0, u64::MAX));
     }
 }
