@@ -1,7 +1,7 @@
 //! Arguments, read one after the other, with the reference's error texts.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::number::{parse_float, parse_integer};
+use crate::types::number::{out_of_range, parse_float, parse_integer};
 
 /// The error for arguments that do not follow the grammar.
 pub(crate) fn syntax_error() -> Error {
@@ -47,6 +47,17 @@ impl<'a> Args<'a> {
     /// The next one as an integer.
     pub(crate) fn integer(&mut self) -> Result<i64> {
         parse_integer(self.bytes()?)
+    }
+
+    /// The next one as a count whose sign has a meaning, so that it can be negated.
+    pub(crate) fn signed_count(&mut self) -> Result<i64> {
+        match self.integer()? {
+            i64::MIN => {
+                let bounds = format!(", value must between {} and {}", -i64::MAX, i64::MAX);
+                Err(out_of_range(&bounds))
+            }
+            count => Ok(count),
+        }
     }
 
     /// The next one as a float.

@@ -4,9 +4,12 @@ use super::spec;
 
 use self::spec::Group;
 
+mod hash;
 mod key;
 mod list;
+mod set;
 mod string;
+mod zset;
 
 /// Every command.
-pub(crate) const GROUPS: &[Group] = &[string::GROUP, list::GROUP, key::GROUP];
+pub(crate) const GROUPS: &[Group] = &[string::GROUP, hash::GROUP, list::GROUP, set::GROUP, zset::GROUP, key::GROUP];
