@@ -79,6 +79,11 @@ impl<'a> Args<'a> {
         found
     }
 
+    /// Whether this word, in any case, is anywhere among those that are left.
+    pub(crate) fn contains_word(&self, word: &str) -> bool {
+        self.rest.iter().any(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))
+    }
+
     /// The next `n`; a syntax error if there are fewer.
     pub(crate) fn take(&mut self, n: usize) -> Result<&'a [&'a [u8]]> {
         let (taken, rest) = self.rest.split_at_checked(n).ok_or_else(syntax_error)?;

@@ -66,9 +66,10 @@ pub(crate) fn documentation(groups: &[Group]) -> String {
         out += &format!("\n## {}\n\n| command | arguments | |\n|---|---|---|\n", group.title);
         for row in group.rows {
             let access = match row.access {
-                Access::Read => "reads",
-                Access::Write => "writes",
-                Access::Alone => "writes, alone",
+                Access::Read => "reads".to_owned(),
+                Access::Write => "writes".to_owned(),
+                Access::Alone => "writes, alone".to_owned(),
+                Access::AloneWith(word) => format!("writes, with {word} alone"),
             };
             let syntax = syntax(row).replace('|', "\\|");
             out += &format!("| {} | {syntax} | {access}. {} |\n", row.name, row.doc);
@@ -97,7 +98,9 @@ fn syntax(row: &Row) -> String {
 /// A mistake in the table that would lock the wrong keys, if there is one.
 pub(crate) fn problem(groups: &[Group]) -> Option<String> {
     let rows = groups.iter().flat_map(|group| group.rows);
-    let unlocked = |row: &&Row| row.access == Access::Write && row.keys == Keys::None;
+    let unlocked = |row: &&Row| {
+        matches!(row.access, Access::Write | Access::AloneWith(_)) && row.keys == Keys::None
+    };
     rows.clone().find(unlocked).map(|row| format!("{} writes but names no keys", row.name)).or_else(
         || {
             let mut names: Vec<_> = rows.map(|row| row.name).collect();

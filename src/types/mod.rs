@@ -2,22 +2,33 @@
 //!
 //! - `store`, `txn`: how a command runs: locks, one moment, one time, one batch;
 //! - `collection`: members of hashes, sets and sorted sets; `sample`: some of them at random;
-//! - `string`, `hash`, `list`, `set`, `zset`, `key`: the commands;
 //! - `reclaim`, `cleaner`: space that comes back; `check`, `stats`: what a store says of itself;
+//! - `string`, `hash`, `list`, `set`, `zset`: the commands of a type;
+//! - `key`, `expire`, `copy`, `databases`, `scan`, `sort`, `object`: those of the key space;
+//! - `cursors`, `glob`, `elements`: what they need;
 //! - `spaces`: databases; `times`: expiry; `number`: numbers as text; `limits`, `stripes`.
 
 mod check;
 mod cleaner;
 mod collection;
+mod copy;
+mod cursors;
+mod databases;
 mod db;
+mod elements;
+mod expire;
+mod glob;
 mod hash;
 mod key;
 mod limits;
 pub(crate) mod list;
 pub(crate) mod number;
+mod object;
 mod reclaim;
 pub(crate) mod sample;
+mod scan;
 mod set;
+mod sort;
 mod spaces;
 mod stats;
 mod store;
@@ -29,7 +40,10 @@ pub(crate) mod zset;
 
 pub use crate::encoding::meta::Type;
 pub use db::Db;
+pub use expire::ExpireIf;
 pub use limits::Limits;
 pub use list::{Place, Search, Side};
+pub use scan::ScanOptions;
+pub use sort::{SortBy, SortOptions};
 pub use stats::{Stat, StatValue};
 pub use zset::{Aggregate, By, Combine, End, ZAdd, ZRange};

@@ -71,14 +71,20 @@ impl Spaces {
         }
     }
 
-    /// The id the next emptied database gets, and the writes that say so.
-    pub(crate) fn fresh(&self) -> (Space, [(MetaKey, [u8; 4]); 1]) {
-        let id = self.next.load(Ordering::Acquire);
-        (Space::from_id(id), [(record_of_next(), (id + 1).to_be_bytes())])
+    /// A space that was never used, neither by those in force nor by these assignments, and the
+    /// write that makes sure it never is again.
+    pub(crate) fn fresh(&self, pending: &[(u32, Space)]) -> Result<(Space, MetaKey, [u8; 4])> {
+        let in_force = self.next.load(Ordering::Acquire);
+        let id = pending.iter().map(|(_, space)| space.id().saturating_add(1)).max();
+        let id = id.unwrap_or(0).max(in_force);
+        match id.checked_add(1) {
+            Some(next) => Ok((Space::from_id(id), record_of_next(), next.to_be_bytes())),
+            None => Err(Error::new(ErrorKind::Unsupported, "no ids for databases are left")),
+        }
     }
 
     /// The write that points `number` at `space`.
-    pub(crate) fn assignment(&self, number: u32, space: Space) -> (MetaKey, [u8; 4]) {
+    pub(crate) fn assignment(number: u32, space: Space) -> (MetaKey, [u8; 4]) {
         (record_of(number), space.to_bytes())
     }
 

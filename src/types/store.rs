@@ -14,12 +14,13 @@ use crate::error::Result;
 use crate::io::clock::Clock;
 use crate::options::{Options, SyncMode};
 use crate::types::cleaner::Cleaner;
+use crate::types::cursors::Cursors;
 use crate::types::limits::Limits;
 use crate::types::reclaim::Reclaim;
 use crate::types::spaces::Spaces;
 use crate::types::stripes::{Held, Stripes};
 use crate::types::times::Times;
-use crate::types::txn::Tx;
+use crate::types::txn::{Pending, Tx};
 
 /// See the module's documentation.
 pub(crate) struct Store {
@@ -30,6 +31,7 @@ pub(crate) struct Store {
     reclaim: Arc<Reclaim>,
     cleaner: Cleaner,
     limits: Limits,
+    cursors: Cursors,
     sync: SyncMode,
 }
 
@@ -50,8 +52,8 @@ impl Store {
         let engine = Engine::open(fs, dir, EngineConfig { options: limits.widen(options), trees })?;
         let spaces = Arc::new(Spaces::load(&engine.reader()?, databases)?);
         reclaim.follow(&spaces);
-        let stripes = Stripes::new();
-        Ok(Self { engine, times, stripes, spaces, reclaim, cleaner, limits, sync })
+        let (stripes, cursors) = (Stripes::new(), Cursors::new());
+        Ok(Self { engine, times, stripes, spaces, reclaim, cleaner, limits, cursors, sync })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -64,6 +66,11 @@ impl Store {
 
     pub(crate) fn spaces(&self) -> &Spaces {
         &self.spaces
+    }
+
+    /// Where scans by number go on.
+    pub(crate) fn cursors(&self) -> &Cursors {
+        &self.cursors
     }
 
     pub(crate) fn times(&self) -> &Arc<Times> {
@@ -105,9 +112,15 @@ impl Store {
         keys: &[&[u8]],
         work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
-        let space = self.spaces.of(database)?;
-        let hashes = keys.iter().map(|key| hash_key(&meta_key(space, key)));
-        let held = self.stripes.lock_all(hashes);
+        let held = loop {
+            let space = self.spaces.of(database)?;
+            let hashes = keys.iter().map(|key| hash_key(&meta_key(space, key)));
+            let held = self.stripes.lock_all(hashes);
+            // Emptied or swapped while we waited: what we hold are the locks of other keys.
+            if self.spaces.of(database)? == space {
+                break held;
+            }
+        };
         self.write_locked(database, held, work)
     }
 
@@ -133,8 +146,11 @@ impl Store {
             return Ok(answer);
         }
         let soonest_expiry = tx.soonest_expiry();
-        let (mut batch, frees_space, building) = tx.into_batch();
+        let Pending { mut batch, frees_space, building, assignments } = tx.into_pending();
         let commit = self.engine.commit(&mut batch, WriteOptions { sync: None, frees_space })?;
+        for (number, space) in assignments {
+            self.spaces.assign(number, space);
+        }
         // After the commit is visible: see `Cleaner::note`.
         self.cleaner.note(soonest_expiry);
         drop((building, time, held));

@@ -3,6 +3,8 @@
 pub(super) mod hash;
 pub(super) mod key;
 pub(super) mod list;
+pub(super) mod scan;
 pub(super) mod set;
+pub(super) mod sort;
 pub(super) mod string;
 pub(super) mod zset;

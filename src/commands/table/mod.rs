@@ -7,9 +7,20 @@ use self::spec::Group;
 mod hash;
 mod key;
 mod list;
+mod scan;
 mod set;
+mod sort;
 mod string;
 mod zset;
 
 /// Every command.
-pub(crate) const GROUPS: &[Group] = &[string::GROUP, hash::GROUP, list::GROUP, set::GROUP, zset::GROUP, key::GROUP];
+pub(crate) const GROUPS: &[Group] = &[
+    string::GROUP,
+    hash::GROUP,
+    list::GROUP,
+    set::GROUP,
+    zset::GROUP,
+    key::GROUP,
+    scan::GROUP,
+    sort::GROUP,
+];

@@ -1,20 +1,7 @@
 //! Databases that were emptied.
 
 use super::*;
-
-/// What FLUSHDB does.
-fn empty(db: &Db, number: u32) {
-    let spaces = db.store().spaces();
-    db.write_alone(|tx| {
-        let (space, counter) = spaces.fresh();
-        for (key, value) in counter.into_iter().chain([spaces.assignment(number, space)]) {
-            tx.put_row(META, &key, value.to_vec());
-        }
-        Ok(space)
-    })
-    .map(|space| spaces.assign(number, space))
-    .unwrap();
-}
+use crate::types::spaces::Spaces;
 
 #[test]
 fn an_emptied_database_gives_back_everything_once_no_snapshot_sees_it() {
@@ -25,7 +12,7 @@ fn an_emptied_database_gives_back_everything_once_no_snapshot_sees_it() {
     add(&neighbour, b"h", 0..20);
     db.set(b"s", b"v").unwrap();
     let snapshot = db.store().engine().snapshot().unwrap();
-    empty(&db, 0);
+    db.flushdb().unwrap();
     add(&db, b"h", 0..3);
     db.compact().unwrap();
     assert_eq!(entries(&db, DATA), 33, "the snapshot still sees it");
@@ -33,7 +20,7 @@ fn an_emptied_database_gives_back_everything_once_no_snapshot_sees_it() {
     db.compact().unwrap();
     let of_the_store = 2;
     assert_eq!(all_entries(&db), [of_the_store + 2, 23, 0]);
-    empty(&db, 0);
+    db.flushdb().unwrap();
     db.compact().unwrap();
     assert_eq!(all_entries(&db), [of_the_store + 1, 20, 0]);
     db.close().unwrap();
@@ -50,14 +37,14 @@ fn databases_beyond_the_number_of_this_open_are_left_alone() {
     let db = setting.open();
     let far = db.select(15).unwrap();
     add(&far, b"old", 0..5);
-    empty(&db, 14);
+    db.select(14).unwrap().flushdb().unwrap();
     add(&db.select(14).unwrap(), b"new", 0..5);
-    empty(&db, 0);
+    db.flushdb().unwrap();
     db.close().unwrap();
     setting.options.databases = 2;
     let db = setting.open();
     add(&db, b"h", 0..1);
-    empty(&db, 0);
+    db.flushdb().unwrap();
     db.compact().unwrap();
     db.close().unwrap();
     setting.options.databases = 16;
@@ -78,10 +65,10 @@ fn a_space_that_commands_still_use_is_not_dead() {
     let spaces = db.store().spaces();
     let fresh = db
         .write_alone(|tx| {
-            let (space, counter) = spaces.fresh();
-            for (key, value) in counter.into_iter().chain([spaces.assignment(0, space)]) {
-                tx.put_row(META, &key, value.to_vec());
-            }
+            let (space, counter, next) = spaces.fresh(&[])?;
+            tx.put_row(META, &counter, next.to_vec());
+            let (record, id) = Spaces::assignment(0, space);
+            tx.put_row(META, &record, id.to_vec());
             Ok(space)
         })
         .unwrap();
