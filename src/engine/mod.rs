@@ -42,7 +42,7 @@ pub use entry::{Kind, Sequence, Tag, hash_key};
 pub use handle::{Engine, Reader, Snapshot};
 pub use iter::{Iter, IterOptions};
 pub use snapshot::ReservedNumber;
-pub use sstable::Collector;
+pub use sstable::{Collector, Properties};
 pub use stats::{LevelStats, Stats, TreeStats};
 pub use write::Commit;
 

@@ -8,12 +8,15 @@
 //! - `spaces`: databases; `times`: expiry; `number`, `long_double`: numbers as text; `limits`,
 //!   `stripes`.
 //! - `collection`: members of hashes, sets and sorted sets;
+//! - `reclaim`, `cleaner`: space that comes back; `check`, `stats`: what a store says of itself;
 //! - `string`, `hash`, `list`, `set`, `zset`: the commands of a type;
 //! - `key`, `expire`, `copy`, `databases`, `scan`, `sort`, `object`: those of the key space;
 //! - `cursors`, `glob`, `elements`: what they need;
 //! - `spaces`: databases; `times`: expiry; `number`: numbers as text; `limits`, `stripes`.
 
 pub(crate) mod bits;
+mod check;
+mod cleaner;
 mod collection;
 mod copy;
 mod cursors;
@@ -29,11 +32,13 @@ pub(crate) mod list;
 pub(crate) mod long_double;
 pub(crate) mod number;
 mod object;
+mod reclaim;
 pub(crate) mod sample;
 mod scan;
 mod set;
 mod sort;
 mod spaces;
+mod stats;
 mod store;
 mod string;
 mod stripes;
@@ -53,3 +58,4 @@ pub use sort::{SortBy, SortOptions};
 pub use zset::{Aggregate, By, Combine, End, ZAdd, ZRange};
 pub(crate) use string::common_subsequence;
 pub use string::{Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions, SetOutcome};
+pub use stats::{Stat, StatValue};
