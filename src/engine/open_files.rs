@@ -46,11 +46,8 @@ impl OpenFiles {
     /// A file for reading that takes part in the bound. It is opened now, so that a missing one
     /// is noticed.
     pub(crate) fn file(self: &Arc<Self>, path: PathBuf) -> io::Result<BoundedFile> {
-        let slot = Arc::new(Slot {
-            path,
-            file: ArcSwapOption::empty(),
-            used: AtomicBool::new(true),
-        });
+        let slot =
+            Arc::new(Slot { path, file: ArcSwapOption::empty(), used: AtomicBool::new(true) });
         let file = BoundedFile { files: Arc::clone(self), slot };
         file.handle()?;
         Ok(file)

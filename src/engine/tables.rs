@@ -35,7 +35,14 @@ impl TableOpener {
     pub fn open(&self, number: FileNumber, size: u64) -> Result<Table> {
         let path = self.path(number);
         let file = self.files.file(path.clone()).map_err(|e| Error::io("open", &path, &e))?;
-        Table::open(Arc::new(file), path, number, size, Arc::clone(&self.cache), Arc::clone(&self.counters))
+        Table::open(
+            Arc::new(file),
+            path,
+            number,
+            size,
+            Arc::clone(&self.cache),
+            Arc::clone(&self.counters),
+        )
     }
 
     /// Removes a table that no version knows any more. What cannot be removed now is removed at

@@ -2,17 +2,11 @@
 //!
 //! - `store`, `txn`: how a command runs: locks, one moment, one time, one batch;
 //! - `collection`: members of hashes, sets and sorted sets; `sample`: some of them at random;
-//! - `string`, `hash`, `list`, `set`, `zset`, `key`: the commands;
-//! - `collection`: members of hashes, sets and sorted sets;
-//! - `string`, `bits`, `hash`, `list`, `set`, `zset`, `key`: the commands;
-//! - `spaces`: databases; `times`: expiry; `number`, `long_double`: numbers as text; `limits`,
-//!   `stripes`.
-//! - `collection`: members of hashes, sets and sorted sets;
-//! - `reclaim`, `cleaner`: space that comes back; `check`, `stats`: what a store says of itself;
-//! - `string`, `hash`, `list`, `set`, `zset`: the commands of a type;
+//! - `string`, `bits`, `hash`, `list`, `set`, `zset`: the commands of a type;
 //! - `key`, `expire`, `copy`, `databases`, `scan`, `sort`, `object`: those of the key space;
-//! - `cursors`, `glob`, `elements`: what they need;
-//! - `spaces`: databases; `times`: expiry; `number`: numbers as text; `limits`, `stripes`.
+//! - `reclaim`, `cleaner`: space that comes back; `check`, `stats`: what a store says of itself;
+//! - `spaces`: databases; `times`: expiry; `number`, `long_double`: numbers as text; `cursors`,
+//!   `glob`, `elements`, `limits`, `stripes`: what they need.
 
 pub(crate) mod bits;
 mod check;
@@ -52,10 +46,9 @@ pub use db::Db;
 pub use expire::ExpireIf;
 pub use limits::Limits;
 pub use list::{Place, Search, Side};
-pub use scan::ScanOptions;
 pub use scan::{Page, ScanOptions};
 pub use sort::{SortBy, SortOptions};
-pub use zset::{Aggregate, By, Combine, End, ZAdd, ZRange};
+pub use stats::{Stat, StatValue};
 pub(crate) use string::common_subsequence;
 pub use string::{Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions, SetOutcome};
-pub use stats::{Stat, StatValue};
+pub use zset::{Aggregate, By, Combine, End, ZAdd, ZRange};

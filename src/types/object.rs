@@ -36,20 +36,12 @@ impl Tx<'_> {
             Type::Hash if self.has_only(key, Type::Hash, COMPACT_MEMBERS, is_short)? => "listpack",
             Type::Hash => "hashtable",
             Type::ZSet if self.has_only(key, Type::ZSet, COMPACT_SCORED, is_short)? => "listpack",
-            Type::Set if self.members_are(key, Type::Set, COMPACT_MEMBERS, is_integer)? => "intset",
-            Type::Hash if self.members_are(key, Type::Hash, COMPACT_MEMBERS, is_short)? => {
-                "listpack"
-            }
-            Type::ZSet if self.members_are(key, Type::ZSet, COMPACT_SCORED, is_short)? => {
-                "listpack"
-            }
             Type::ZSet => "skiplist",
         }))
     }
 
     /// Whether there are at most so many members and each, with what is beside it, is `such`.
     fn has_only(
-    fn members_are(
         &self,
         key: &[u8],
         kind: Type,

@@ -15,4 +15,14 @@ mod string;
 mod zset;
 
 /// Every command.
-pub(crate) const GROUPS: &[Group] = &[string::GROUP, bits::GROUP, hash::GROUP, list::GROUP, set::GROUP, zset::GROUP, key::GROUP, scan::GROUP, sort::GROUP];
+pub(crate) const GROUPS: &[Group] = &[
+    string::GROUP,
+    bits::GROUP,
+    hash::GROUP,
+    list::GROUP,
+    set::GROUP,
+    zset::GROUP,
+    key::GROUP,
+    scan::GROUP,
+    sort::GROUP,
+];
