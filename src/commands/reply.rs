@@ -64,6 +64,7 @@ into_reply! {
     i64, number => Reply::Int(number);
     bool, yes => Reply::Int(i64::from(yes));
     Option<i64>, number => number.map_or(Reply::Nil, Reply::Int);
+    Bytes, value => Reply::Bulk(value);
     Option<Bytes>, value => Reply::bulk(value);
     f64, number => Reply::Double(number);
     Option<f64>, number => number.map_or(Reply::Nil, Reply::Double);

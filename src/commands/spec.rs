@@ -57,6 +57,8 @@ pub(crate) enum Answer {
     Flag,
     /// A number or nothing.
     MaybeInt,
+    /// Bytes.
+    Value,
     /// Bytes or nothing.
     Bulk,
     /// A double or nothing.

@@ -3,6 +3,8 @@
 //! - `store`, `txn`: how a command runs: locks, one moment, one time, one batch;
 //! - `collection`: members of hashes, sets and sorted sets; `sample`: some of them at random;
 //! - `string`, `hash`, `list`, `set`, `zset`, `key`: the commands;
+//! - `collection`: members of hashes, sets and sorted sets;
+//! - `string`, `bits`, `hash`, `list`, `set`, `zset`, `key`: the commands;
 //! - `spaces`: databases; `times`: expiry; `number`, `long_double`: numbers as text; `limits`,
 //!   `stripes`.
 //! - `collection`: members of hashes, sets and sorted sets;
@@ -11,6 +13,7 @@
 //! - `cursors`, `glob`, `elements`: what they need;
 //! - `spaces`: databases; `times`: expiry; `number`: numbers as text; `limits`, `stripes`.
 
+pub(crate) mod bits;
 mod collection;
 mod copy;
 mod cursors;
@@ -39,10 +42,13 @@ pub(crate) mod txn;
 pub(crate) mod zset;
 
 pub use crate::encoding::meta::Type;
+pub use bits::{BitOp, BitRange, BitSearch, BitUnit, BitfieldOp, FieldAction, FieldType, Overflow};
 pub use db::Db;
 pub use expire::ExpireIf;
 pub use limits::Limits;
 pub use list::{Place, Search, Side};
 pub use scan::ScanOptions;
 pub use sort::{SortBy, SortOptions};
+pub(crate) use string::common_subsequence;
+pub use string::{Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions, SetOutcome};
 pub use zset::{Aggregate, By, Combine, End, ZAdd, ZRange};

@@ -12,9 +12,34 @@ pub(crate) fn run(name: &str, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> 
     let mut args = args;
     match name {
         "APPEND" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.append(a0, a1)?.into_reply()) }
+        "DECR" => { let a0 = args.bytes()?; Ok(tx.decr(a0)?.into_reply()) }
+        "DECRBY" => { let a0 = args.bytes()?; let a1 = args.integer()?; Ok(tx.decrby(a0, a1)?.into_reply()) }
         "GET" => { let a0 = args.bytes()?; Ok(tx.get(a0)?.into_reply()) }
+        "GETDEL" => { let a0 = args.bytes()?; Ok(tx.getdel(a0)?.into_reply()) }
+        "GETEX" => irregular::string::getex(tx, args),
+        "GETRANGE" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.integer()?; Ok(tx.getrange(a0, a1, a2)?.into_reply()) }
+        "GETSET" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.getset(a0, a1)?.into_reply()) }
+        "INCR" => { let a0 = args.bytes()?; Ok(tx.incr(a0)?.into_reply()) }
+        "INCRBY" => { let a0 = args.bytes()?; let a1 = args.integer()?; Ok(tx.incrby(a0, a1)?.into_reply()) }
+        "INCRBYFLOAT" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.incrbyfloat(a0, a1)?.into_reply()) }
+        "LCS" => irregular::string::lcs(tx, args),
+        "MGET" => { let a0 = args.all(); Ok(tx.mget(a0)?.into_reply()) }
+        "MSET" => { let a0 = &args.pairs_of(name)?; Ok(tx.mset(a0)?.into_reply()) }
+        "MSETNX" => { let a0 = &args.pairs_of(name)?; Ok(tx.msetnx(a0)?.into_reply()) }
+        "PSETEX" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.bytes()?; Ok(tx.psetex(a0, a1, a2)?.into_reply()) }
         "SET" => irregular::string::set(tx, args),
+        "SETEX" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.bytes()?; Ok(tx.setex(a0, a1, a2)?.into_reply()) }
+        "SETNX" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.setnx(a0, a1)?.into_reply()) }
+        "SETRANGE" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.bytes()?; Ok(tx.setrange(a0, a1, a2)?.into_reply()) }
         "STRLEN" => { let a0 = args.bytes()?; Ok(tx.strlen(a0)?.into_reply()) }
+        "SUBSTR" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.integer()?; Ok(tx.substr(a0, a1, a2)?.into_reply()) }
+        "BITCOUNT" => irregular::bits::bitcount(tx, args),
+        "BITFIELD" => irregular::bits::bitfield(tx, args),
+        "BITFIELD_RO" => irregular::bits::bitfield_ro(tx, args),
+        "BITOP" => irregular::bits::bitop(tx, args),
+        "BITPOS" => irregular::bits::bitpos(tx, args),
+        "GETBIT" => irregular::bits::getbit(tx, args),
+        "SETBIT" => irregular::bits::setbit(tx, args),
         "HDEL" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.hdel(a0, a1)?.into_reply()) }
         "HEXISTS" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.hexists(a0, a1)?.into_reply()) }
         "HGET" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.hget(a0, a1)?.into_reply()) }

@@ -1,5 +1,6 @@
 //! Commands with options: each reads its own arguments. One file a group of the table.
 
+pub(super) mod bits;
 pub(super) mod hash;
 pub(super) mod key;
 pub(super) mod list;

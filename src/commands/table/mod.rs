@@ -4,6 +4,7 @@ use super::spec;
 
 use self::spec::Group;
 
+mod bits;
 mod hash;
 mod key;
 mod list;
@@ -16,6 +17,7 @@ mod zset;
 /// Every command.
 pub(crate) const GROUPS: &[Group] = &[
     string::GROUP,
+    bits::GROUP,
     hash::GROUP,
     list::GROUP,
     set::GROUP,

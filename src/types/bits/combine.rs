@@ -1,0 +1,78 @@
+//! BITOP: strings combined bit by bit.
+
+use bytes::Bytes;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::db::commands;
+use crate::types::string::length;
+use crate::types::txn::Tx;
+
+/// How BITOP combines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BitOp {
+    /// Set where all are.
+    And,
+    /// Set where any is.
+    Or,
+    /// Set where an odd number is.
+    Xor,
+    /// Set where the only one is not.
+    Not,
+}
+
+commands! {
+    /// BITOP: gives `destination` the combination of the sources, each as if it had zeros up to
+    /// the length of the longest; that length. Nothing combined removes `destination`.
+    write_keys [&all_keys(destination, sources)]
+    fn bitop(op: BitOp, destination: &[u8], sources: &[&[u8]]) -> i64;
+}
+
+fn all_keys<'a>(destination: &'a [u8], sources: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    std::iter::once(destination).chain(sources.iter().copied()).collect()
+}
+
+impl Tx<'_> {
+    pub(crate) fn bitop(
+        &mut self,
+        op: BitOp,
+        destination: &[u8],
+        sources: &[&[u8]],
+    ) -> Result<i64> {
+        if op == BitOp::Not && sources.len() != 1 {
+            let text = "ERR BITOP NOT must be called with a single source key.";
+            return Err(Error::new(ErrorKind::Syntax, text));
+        }
+        let values = sources.iter().map(|key| Ok(self.get(key)?.unwrap_or_default()));
+        let combined = combine(op, &values.collect::<Result<Vec<_>>>()?);
+        if !combined.is_empty() {
+            self.set(destination, &combined)?;
+        } else if self.record(destination)?.is_some() {
+            self.frees_space();
+            self.delete_record(destination);
+        }
+        Ok(length(combined.len()))
+    }
+}
+
+fn combine(op: BitOp, values: &[Bytes]) -> Vec<u8> {
+    let longest = values.iter().map(Bytes::len).max().unwrap_or(0);
+    let Some((first, others)) = values.split_first() else { return Vec::new() };
+    let mut result = first.to_vec();
+    result.resize(longest, 0);
+    if op == BitOp::Not {
+        result.iter_mut().for_each(|byte| *byte = !*byte);
+    }
+    for other in others {
+        let pairs = result.iter_mut().zip(other.iter());
+        match op {
+            BitOp::And => pairs.for_each(|(byte, with)| *byte &= with),
+            BitOp::Or => pairs.for_each(|(byte, with)| *byte |= with),
+            BitOp::Xor => pairs.for_each(|(byte, with)| *byte ^= with),
+            BitOp::Not => {}
+        }
+        if op == BitOp::And {
+            result.iter_mut().skip(other.len()).for_each(|byte| *byte = 0);
+        }
+    }
+    result
+}

@@ -1,0 +1,198 @@
+//! BITFIELD: integers of 1 to 64 bits at any bit of a string.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::db::commands;
+use crate::types::txn::Tx;
+
+commands! {
+    /// BITFIELD: reads and writes integers inside the string, one after the other; what each
+    /// operation answers, `None` for one that failed for overflow.
+    write [key] fn bitfield(key: &[u8], ops: &[BitfieldOp]) -> Vec<Option<i64>>;
+    /// BITFIELD_RO: BITFIELD with operations that only read.
+    read fn bitfield_ro(key: &[u8], ops: &[BitfieldOp]) -> Vec<Option<i64>>;
+}
+
+/// The kind of an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldType {
+    signed: bool,
+    bits: u32,
+}
+
+impl FieldType {
+    /// A signed integer of 1 to 64 bits.
+    pub fn signed(bits: u32) -> Result<Self> {
+        Self::checked(true, bits, 64)
+    }
+
+    /// An unsigned integer of 1 to 63 bits.
+    pub fn unsigned(bits: u32) -> Result<Self> {
+        Self::checked(false, bits, 63)
+    }
+
+    fn checked(signed: bool, bits: u32, most: u32) -> Result<Self> {
+        if (1..=most).contains(&bits) { Ok(Self { signed, bits }) } else { Err(bad_type()) }
+    }
+
+    /// How many bits it has.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+}
+
+/// The error for a type that is none.
+pub(crate) fn bad_type() -> Error {
+    let text = "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not \
+                supported but i64 is.";
+    Error::new(ErrorKind::Invalid, text)
+}
+
+/// What happens to a result that does not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// Its higher bits are lost.
+    #[default]
+    Wrap,
+    /// It becomes the nearest number that fits.
+    Saturate,
+    /// Nothing is written.
+    Fail,
+}
+
+/// What is done to an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldAction {
+    /// Answers with it.
+    Get,
+    /// Replaces it; answers with what it was.
+    Set(i64),
+    /// Adds to it; answers with the sum.
+    IncrBy(i64),
+}
+
+/// An operation of BITFIELD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitfieldOp {
+    /// The kind of the integer.
+    pub field: FieldType,
+    /// Its first bit.
+    pub offset: u64,
+    /// What is done to it.
+    pub action: FieldAction,
+    /// What happens to a result that does not fit.
+    pub overflow: Overflow,
+}
+
+impl BitfieldOp {
+    fn writes(&self) -> bool {
+        self.action != FieldAction::Get
+    }
+}
+
+impl Tx<'_> {
+    pub(crate) fn bitfield(&mut self, key: &[u8], ops: &[BitfieldOp]) -> Result<Vec<Option<i64>>> {
+        ops.iter().try_for_each(|op| self.byte_of(op.offset).map(|_| ()))?;
+        let last = ops.iter().filter(|op| op.writes()).map(|op| last_byte(op)).max();
+        let Some(last) = last else { return self.bitfield_ro(key, ops) };
+        let mut draft = self.draft(key)?;
+        // Also for a write that then fails.
+        draft.grow(last.saturating_add(1));
+        let answers = ops.iter().map(|op| apply(draft.value_mut(), op)).collect();
+        self.put_draft(key, draft)?;
+        Ok(answers)
+    }
+
+    pub(crate) fn bitfield_ro(&self, key: &[u8], ops: &[BitfieldOp]) -> Result<Vec<Option<i64>>> {
+        if ops.iter().any(BitfieldOp::writes) {
+            let text = "ERR BITFIELD_RO only supports the GET subcommand";
+            return Err(Error::new(ErrorKind::Syntax, text));
+        }
+        ops.iter().try_for_each(|op| self.byte_of(op.offset).map(|_| ()))?;
+        let value = self.get(key)?.unwrap_or_default();
+        Ok(ops.iter().map(|op| Some(read(&value, op))).collect())
+    }
+}
+
+fn last_byte(op: &BitfieldOp) -> usize {
+    usize::try_from((op.offset + u64::from(op.field.bits) - 1) / 8).unwrap_or(usize::MAX)
+}
+
+fn apply(value: &mut [u8], op: &BitfieldOp) -> Option<i64> {
+    let old = read(value, op);
+    match op.action {
+        FieldAction::Get => Some(old),
+        FieldAction::Set(new) => {
+            write(value, op, fit(op, new, 0)?);
+            Some(old)
+        }
+        FieldAction::IncrBy(increment) => {
+            let new = fit(op, old, increment)?;
+            write(value, op, new);
+            Some(new)
+        }
+    }
+}
+
+/// `value + increment` as the field can hold it; `None` if it cannot and must not be changed.
+fn fit(op: &BitfieldOp, value: i64, increment: i64) -> Option<i64> {
+    let FieldType { signed, bits } = op.field;
+    let (least, most) = match (signed, bits) {
+        (true, 64) => (i64::MIN, i64::MAX),
+        (true, _) => (-1 << (bits - 1), (1 << (bits - 1)) - 1),
+        (false, _) => (0, i64::MAX >> (63 - bits)),
+    };
+    // A negative value given to an unsigned field stands for a large one.
+    let wide = if signed { i128::from(value) } else { i128::from(value.cast_unsigned()) };
+    let sum = wide + i128::from(increment);
+    // In the reference the room above a very negative value overflows, and it counts as too large.
+    let no_room = signed && bits < 64 && increment > most.wrapping_sub(value);
+    let limit = if sum > i128::from(most) || no_room {
+        most
+    } else if sum < i128::from(least) {
+        least
+    } else {
+        return i64::try_from(sum).ok();
+    };
+    match op.overflow {
+        Overflow::Saturate => Some(limit),
+        Overflow::Fail => None,
+        Overflow::Wrap => Some(extend(op.field, value.wrapping_add(increment).cast_unsigned())),
+    }
+}
+
+/// The number that the lowest bits of `raw` are.
+fn extend(field: FieldType, raw: u64) -> i64 {
+    let aside = 64 - field.bits;
+    let top = raw << aside;
+    if field.signed { top.cast_signed() >> aside } else { (top >> aside).cast_signed() }
+}
+
+/// The up to nine bytes in which a field lies, at the top, and how far its last bit is from the
+/// bottom.
+fn window(value: &[u8], op: &BitfieldOp) -> (u128, u64) {
+    let first = usize::try_from(op.offset / 8).unwrap_or(usize::MAX);
+    let bytes = value.get(first..).unwrap_or_default();
+    let mut window = [0; 16];
+    window.iter_mut().zip(bytes).take(9).for_each(|(to, from)| *to = *from);
+    (u128::from_be_bytes(window), 128 - op.offset % 8 - u64::from(op.field.bits))
+}
+
+fn read(value: &[u8], op: &BitfieldOp) -> i64 {
+    let (window, below) = window(value, op);
+    extend(op.field, low_half(window >> below))
+}
+
+fn write(value: &mut [u8], op: &BitfieldOp, new: i64) {
+    let (window, below) = window(value, op);
+    let mask = (u128::MAX >> (128 - op.field.bits)) << below;
+    let placed = (u128::from(new.cast_unsigned()) << below) & mask;
+    let changed = ((window & !mask) | placed).to_be_bytes();
+    let first = usize::try_from(op.offset / 8).unwrap_or(usize::MAX);
+    let bytes = value.get_mut(first..).unwrap_or_default();
+    bytes.iter_mut().zip(changed).take(9).for_each(|(to, from)| *to = from);
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is meant")]
+fn low_half(wide: u128) -> u64 {
+    wide as u64
+}

@@ -1,0 +1,140 @@
+//! LCS: the longest common subsequence of two strings.
+//!
+//! The length for every pair of prefixes follows from three others; going back from the end shows
+//! a subsequence. Where two of equal length exist, which one is found is part of the answer: back
+//! over `b` unless going back over `a` keeps more. That is all the way back needs, so of the table
+//! only one bit a pair is kept, and the lengths of one row.
+
+use bytes::Bytes;
+
+use crate::encoding::meta::Type;
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::db::commands;
+use crate::types::txn::Tx;
+
+/// The table the reference keeps may have this size, which bounds the work too.
+const MOST_TABLE_BYTES: u128 = 512 << 20;
+
+/// What two strings have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lcs {
+    /// The longest common subsequence.
+    pub text: Bytes,
+    /// The stretches it consists of, the last first.
+    pub matches: Vec<LcsMatch>,
+}
+
+/// A stretch that both strings contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LcsMatch {
+    /// Where it begins in the first string.
+    pub a: usize,
+    /// Where it begins in the second string.
+    pub b: usize,
+    /// How long it is.
+    pub len: usize,
+}
+
+commands! {
+    /// LCS: the longest common subsequence of two strings, and where it is in them. Takes time in
+    /// proportion to the product of their lengths.
+    read fn lcs(key1: &[u8], key2: &[u8]) -> Lcs;
+}
+
+impl Tx<'_> {
+    pub(crate) fn lcs(&self, key1: &[u8], key2: &[u8]) -> Result<Lcs> {
+        let (a, b) = self.two_strings(key1, key2)?;
+        common_subsequence(&a, &b)
+    }
+
+    /// The values to compare, empty for keys that do not exist.
+    pub(crate) fn two_strings(&self, key1: &[u8], key2: &[u8]) -> Result<(Bytes, Bytes)> {
+        let (a, b) = (self.record(key1)?, self.record(key2)?);
+        if a.iter().chain(&b).any(|record| record.header.kind != Type::String) {
+            let text = "ERR The specified keys must contain string values";
+            return Err(Error::new(ErrorKind::WrongType, text));
+        }
+        let value =
+            |record: Option<_>| record.map_or_else(Bytes::new, |r: super::Record| r.value());
+        Ok((value(a), value(b)))
+    }
+}
+
+/// See the module's documentation.
+pub(crate) fn common_subsequence(a: &[u8], b: &[u8]) -> Result<Lcs> {
+    let table = (a.len() as u128 + 1) * (b.len() as u128 + 1) * 4;
+    if table > MOST_TABLE_BYTES {
+        let text = "ERR Insufficient memory, transient memory for LCS exceeds \
+                    proto-max-bulk-len";
+        return Err(Error::new(ErrorKind::OutOfRange, text));
+    }
+    Ok(way_back(a, b, &Steps::of(a, b)))
+}
+
+/// Whether the way back from a pair of prefixes goes over `a`.
+struct Steps {
+    bits: Vec<u64>,
+    width: usize,
+}
+
+impl Steps {
+    fn of(a: &[u8], b: &[u8]) -> Self {
+        let width = b.len();
+        let mut steps = Self { bits: vec![0; (a.len() * width).div_ceil(64)], width };
+        let mut row = vec![0u32; width];
+        for (i, byte) in a.iter().enumerate() {
+            let (mut diagonal, mut left) = (0, 0);
+            for (j, (other, above)) in b.iter().zip(&mut row).enumerate() {
+                let up = *above;
+                left = if byte == other {
+                    diagonal + 1
+                } else {
+                    if up > left {
+                        steps.mark(i, j);
+                    }
+                    up.max(left)
+                };
+                diagonal = up;
+                *above = left;
+            }
+        }
+        steps
+    }
+
+    fn mark(&mut self, i: usize, j: usize) {
+        let at = i * self.width + j;
+        if let Some(word) = self.bits.get_mut(at / 64) {
+            *word |= 1 << (at % 64);
+        }
+    }
+
+    fn over_a(&self, i: usize, j: usize) -> bool {
+        let at = i * self.width + j;
+        self.bits.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+}
+
+fn way_back(a: &[u8], b: &[u8], steps: &Steps) -> Lcs {
+    let mut text = Vec::new();
+    let mut matches: Vec<LcsMatch> = Vec::new();
+    let mut joined = false;
+    let (mut before_a, mut before_b) = (a, b);
+    while let ([rest_a @ .., byte], [rest_b @ .., other]) = (before_a, before_b) {
+        let (i, j) = (rest_a.len(), rest_b.len());
+        if byte == other {
+            text.push(*byte);
+            match matches.last_mut().filter(|_| joined) {
+                Some(stretch) => *stretch = LcsMatch { a: i, b: j, len: stretch.len + 1 },
+                None => matches.push(LcsMatch { a: i, b: j, len: 1 }),
+            }
+            (before_a, before_b) = (rest_a, rest_b);
+        } else if steps.over_a(i, j) {
+            before_a = rest_a;
+        } else {
+            before_b = rest_b;
+        }
+        joined = byte == other;
+    }
+    text.reverse();
+    Lcs { text: text.into(), matches }
+}

@@ -1,0 +1,87 @@
+//! Parts of strings.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::length;
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::db::commands;
+use crate::types::txn::Tx;
+
+commands! {
+    /// APPEND: adds to the end of the value; its new length.
+    write [key] fn append(key: &[u8], value: &[u8]) -> i64;
+    /// GETRANGE: the bytes from `start` to `end`, both included; negative ones count from the
+    /// end of the value.
+    read fn getrange(key: &[u8], start: i64, end: i64) -> Bytes;
+    /// SETRANGE: writes over the value from `offset` on, with zeros where there was nothing; its
+    /// new length.
+    write [key] fn setrange(key: &[u8], offset: i64, value: &[u8]) -> i64;
+    /// SUBSTR: the old name of GETRANGE.
+    read fn substr(key: &[u8], start: i64, end: i64) -> Bytes;
+}
+
+impl Tx<'_> {
+    pub(crate) fn append(&mut self, key: &[u8], value: &[u8]) -> Result<i64> {
+        let mut draft = self.draft(key)?;
+        if draft.exists() {
+            self.check_growth(draft.len() as u64, value.len())?;
+        }
+        draft.extend(value);
+        let total = length(draft.len());
+        if !value.is_empty() || !draft.exists() {
+            self.put_draft(key, draft)?;
+        }
+        Ok(total)
+    }
+
+    pub(crate) fn getrange(&self, key: &[u8], start: i64, end: i64) -> Result<Bytes> {
+        let value = self.get(key)?.unwrap_or_default();
+        Ok(value.slice(resolve(start, end, value.len())))
+    }
+
+    pub(crate) fn substr(&self, key: &[u8], start: i64, end: i64) -> Result<Bytes> {
+        self.getrange(key, start, end)
+    }
+
+    pub(crate) fn setrange(&mut self, key: &[u8], offset: i64, value: &[u8]) -> Result<i64> {
+        let Ok(offset) = u64::try_from(offset) else {
+            return Err(Error::new(ErrorKind::OutOfRange, "ERR offset is out of range"));
+        };
+        if value.is_empty() {
+            return self.strlen(key);
+        }
+        // The type is judged before the size.
+        self.get(key)?;
+        self.check_growth(offset, value.len())?;
+        let mut draft = self.draft(key)?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let end = start.saturating_add(value.len());
+        draft.grow(end);
+        if let Some(part) = draft.value_mut().get_mut(start..end) {
+            part.copy_from_slice(value);
+        }
+        let total = length(draft.len());
+        self.put_draft(key, draft)?;
+        Ok(total)
+    }
+}
+
+/// The part of `len` items that two indexes name, both included; negative ones count from the
+/// end, and those before the beginning mean the first item.
+pub(crate) fn clamp(start: i64, end: i64, len: usize) -> Range<usize> {
+    let total = length(len);
+    let from_front = |index: i64| if index < 0 { (index + total).max(0) } else { index };
+    let (start, end) = (from_front(start), from_front(end).min(total - 1));
+    if start > end {
+        return 0..0;
+    }
+    usize::try_from(start).unwrap_or(0)..usize::try_from(end + 1).unwrap_or(0)
+}
+
+/// [`clamp`], but nothing if both indexes are negative and the wrong way round, even where both
+/// lie before the beginning.
+pub(crate) fn resolve(start: i64, end: i64, len: usize) -> Range<usize> {
+    if start < 0 && end < 0 && start > end { 0..0 } else { clamp(start, end, len) }
+}
