@@ -83,6 +83,7 @@ fn syntax(row: &Row) -> String {
         Grammar::Irregular(text) => {
             return if text.is_empty() { String::new() } else { format!("`{text}`") };
         }
+        Grammar::Regular([], _) => return String::new(),
         Grammar::Regular(args, _) => args,
     };
     let word = |arg: &Arg| match arg {

@@ -98,7 +98,10 @@ impl Tx<'_> {
         }
         match u64::try_from(at_ms) {
             Ok(at_ms) if at_ms > self.now() => self.put_expiry(key, &record, at_ms)?,
-            _ => self.delete_record(key),
+            _ => {
+                self.frees_space();
+                self.delete_record(key);
+            }
         }
         Ok(true)
     }

@@ -48,6 +48,7 @@ pub use expire::ExpireIf;
 pub use limits::Limits;
 pub use list::{Place, Search, Side};
 pub use scan::ScanOptions;
+pub use scan::{Page, ScanOptions};
 pub use sort::{SortBy, SortOptions};
 pub(crate) use string::common_subsequence;
 pub use string::{Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions, SetOutcome};

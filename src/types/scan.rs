@@ -15,6 +15,9 @@ use crate::types::db::commands;
 use crate::types::glob;
 use crate::types::txn::{Tx, Walk};
 
+/// The cursor for the next call, and what this one found.
+pub type Page<T> = (Vec<u8>, Vec<T>);
+
 /// What a scan looks for, and how far it goes in a call.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanOptions<'a> {
@@ -41,14 +44,14 @@ impl ScanOptions<'_> {
 commands! {
     /// SCAN: some of the keys from the cursor on (empty: from the first), and the cursor for the
     /// next call (empty: there are no more).
-    read fn scan(cursor: &[u8], options: &ScanOptions<'_>) -> (Vec<u8>, Vec<Bytes>);
+    read fn scan(cursor: &[u8], options: &ScanOptions<'_>) -> Page<Bytes>;
     /// HSCAN: some fields of a hash with their values; cursors as in `scan`.
-    read fn hscan(key: &[u8], cursor: &[u8], options: &ScanOptions<'_>) -> (Vec<u8>, Vec<(Bytes, Bytes)>);
+    read fn hscan(key: &[u8], cursor: &[u8], options: &ScanOptions<'_>) -> Page<(Bytes, Bytes)>;
     /// SSCAN: some members of a set; cursors as in `scan`.
-    read fn sscan(key: &[u8], cursor: &[u8], options: &ScanOptions<'_>) -> (Vec<u8>, Vec<Bytes>);
+    read fn sscan(key: &[u8], cursor: &[u8], options: &ScanOptions<'_>) -> Page<Bytes>;
     /// ZSCAN: some members of a sorted set with their scores, in the order of the members' bytes;
     /// cursors as in `scan`.
-    read fn zscan(key: &[u8], cursor: &[u8], options: &ScanOptions<'_>) -> (Vec<u8>, Vec<(Bytes, f64)>);
+    read fn zscan(key: &[u8], cursor: &[u8], options: &ScanOptions<'_>) -> Page<(Bytes, f64)>;
 }
 
 /// Walks `count` rows; `take` gets each. The part of the next row's key from `skip` on, or nothing.
@@ -70,11 +73,7 @@ fn walk_some(
 }
 
 impl Tx<'_> {
-    pub(crate) fn scan(
-        &self,
-        cursor: &[u8],
-        options: &ScanOptions<'_>,
-    ) -> Result<(Vec<u8>, Vec<Bytes>)> {
+    pub(crate) fn scan(&self, cursor: &[u8], options: &ScanOptions<'_>) -> Result<Page<Bytes>> {
         let mut walk = self.records(cursor, false)?;
         let mut found = Vec::new();
         let skip = self.space().to_bytes().len();
@@ -96,7 +95,7 @@ impl Tx<'_> {
         key: &[u8],
         cursor: &[u8],
         options: &ScanOptions<'_>,
-    ) -> Result<(Vec<u8>, Vec<(Bytes, Bytes)>)> {
+    ) -> Result<Page<(Bytes, Bytes)>> {
         self.scan_members(key, Type::Hash, cursor, options)
     }
 
@@ -105,7 +104,7 @@ impl Tx<'_> {
         key: &[u8],
         cursor: &[u8],
         options: &ScanOptions<'_>,
-    ) -> Result<(Vec<u8>, Vec<Bytes>)> {
+    ) -> Result<Page<Bytes>> {
         let (next, found) = self.scan_members(key, Type::Set, cursor, options)?;
         Ok((next, found.into_iter().map(|(member, _)| member).collect()))
     }
@@ -115,7 +114,7 @@ impl Tx<'_> {
         key: &[u8],
         cursor: &[u8],
         options: &ScanOptions<'_>,
-    ) -> Result<(Vec<u8>, Vec<(Bytes, f64)>)> {
+    ) -> Result<Page<(Bytes, f64)>> {
         let (next, found) = self.scan_members(key, Type::ZSet, cursor, options)?;
         let scored = found.into_iter().map(|(member, score)| Ok((member, score_of(&score)?)));
         Ok((next, scored.collect::<Result<_>>()?))
@@ -127,7 +126,7 @@ impl Tx<'_> {
         kind: Type,
         cursor: &[u8],
         options: &ScanOptions<'_>,
-    ) -> Result<(Vec<u8>, Vec<(Bytes, Bytes)>)> {
+    ) -> Result<Page<(Bytes, Bytes)>> {
         let mut found = Vec::new();
         let Some(collection) = self.collection(key, kind)? else { return Ok((Vec::new(), found)) };
         let mut walk = collection.walk_from(self, cursor, false)?;

@@ -75,11 +75,11 @@ pub(crate) fn scan(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
 type Found = (Vec<u8>, Vec<Bytes>);
 
 /// The key is looked at before the options: of a missing one they are not even read.
-fn scan_key(
-    tx: &Tx<'_>,
+fn scan_key<'s>(
+    tx: &Tx<'s>,
     mut args: Args<'_>,
     kind: Type,
-    scan: impl FnOnce(&Tx<'_>, &[u8], &[u8], &ScanOptions<'_>) -> Result<Found>,
+    scan: impl FnOnce(&Tx<'s>, &[u8], &[u8], &ScanOptions<'_>) -> Result<Found>,
 ) -> Result<Reply> {
     let (key, number) = (args.bytes()?, cursor_number(args.bytes()?)?);
     if tx.typed(key, kind)?.is_none() {
@@ -98,7 +98,7 @@ pub(crate) fn hscan(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
 }
 
 pub(crate) fn sscan(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
-    scan_key(tx, args, Type::Set, |tx, key, cursor, options| tx.sscan(key, cursor, options))
+    scan_key(tx, args, Type::Set, Tx::sscan)
 }
 
 pub(crate) fn zscan(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {

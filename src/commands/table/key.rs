@@ -10,8 +10,8 @@ const TWO: super::spec::Keys = Range(1, 2, 1);
 const ALL: super::spec::Keys = Range(1, -1, 1);
 
 const OF_KEY: Grammar = Regular(&[Key], Int);
-const EXPIRE: Grammar = Irregular("key seconds [NX | XX] [GT | LT]");
-const PEXPIRE: Grammar = Irregular("key milliseconds [NX | XX] [GT | LT]");
+const EXPIRE: Grammar = Irregular("key seconds [NX | [XX] [GT | LT]]");
+const PEXPIRE: Grammar = Irregular("key milliseconds [NX | [XX] [GT | LT]]");
 
 /// The key space.
 pub(crate) const GROUP: Group = Group { module: "key", title: "Keys", rows: ROWS };
