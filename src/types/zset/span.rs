@@ -7,7 +7,7 @@
 use std::ops::Bound;
 
 use super::rows::{ZSet, score_sub_key};
-use super::text::not_a_bound;
+use super::text::{LexBounds, not_a_bound};
 use crate::encoding::order::score_bytes;
 use crate::error::Result;
 use crate::types::txn::Tx;
@@ -118,9 +118,6 @@ impl Span {
         }))
     }
 }
-
-/// The least and the greatest member of a range.
-pub(super) type LexBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// What sorts after every row of this score, and not after any of the next score: no score has
 /// bytes of ones only, so there is a number after each.

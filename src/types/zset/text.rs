@@ -5,6 +5,9 @@ use std::ops::Bound;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::number::{not_a_float, parse_float};
 
+/// The least and the greatest member of a range.
+pub(crate) type LexBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
 /// The error for a bound of scores that is no number.
 pub(crate) fn not_a_bound() -> Error {
     Error::new(ErrorKind::NotFloat, "ERR min or max is not a float")
@@ -48,12 +51,9 @@ fn c_number(text: &[u8]) -> Option<f64> {
 }
 
 /// Reads both bounds of a range of members: `-`, `+`, `[member` or `(member`.
-pub(crate) fn parse_lex_bounds<'a>(
-    min: &'a [u8],
-    max: &'a [u8],
-) -> Result<(Bound<&'a [u8]>, Bound<&'a [u8]>)> {
+pub(crate) fn parse_lex_bounds<'a>(min: &'a [u8], max: &'a [u8]) -> Result<LexBounds<'a>> {
     // Nothing is before the empty member: a range that is empty.
-    const NOTHING: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Included(b""), Bound::Excluded(b""));
+    const NOTHING: LexBounds<'_> = (Bound::Included(b""), Bound::Excluded(b""));
     Ok(match (parse_lex_bound(min)?, parse_lex_bound(max)?) {
         (Lex::Greatest, _) | (_, Lex::Least) => NOTHING,
         (min, max) => (min.into_bound(), max.into_bound()),
@@ -133,7 +133,7 @@ mod tests {
     fn bounds_of_members_say_whether_they_are_inside() {
         use Bound::{Excluded, Included, Unbounded};
         assert_eq!(parse_lex_bounds(b"-", b"+").unwrap(), (Unbounded, Unbounded));
-        let some: (Bound<&[u8]>, Bound<&[u8]>) = (Included(b"a"), Excluded(b""));
+        let some: LexBounds<'_> = (Included(b"a"), Excluded(b""));
         assert_eq!(parse_lex_bounds(b"[a", b"(").unwrap(), some);
         for text in ["", "a", "+a", "-a", " [a"] {
             assert!(parse_lex_bounds(text.as_bytes(), b"+").is_err(), "{text:?}");
