@@ -47,7 +47,6 @@ pub use db::Db;
 pub use expire::ExpireIf;
 pub use limits::Limits;
 pub use list::{Place, Search, Side};
-pub use scan::ScanOptions;
 pub use scan::{Page, ScanOptions};
 pub use sort::{SortBy, SortOptions};
 pub(crate) use string::common_subsequence;
