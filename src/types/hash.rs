@@ -6,7 +6,8 @@ use crate::encoding::meta::Type;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::collection::Collection;
 use crate::types::db::commands;
-use crate::types::number::parse_integer;
+use crate::types::long_double::{LongDouble, not_finite};
+use crate::types::number::{not_a_float, parse_integer};
 use crate::types::sample::{Choice, Sampled};
 use crate::types::string::length;
 use crate::types::txn::Tx;
@@ -24,6 +25,9 @@ commands! {
     write [key] fn hgetdel(key: &[u8], fields: &[&[u8]]) -> Vec<Option<Bytes>>;
     /// HINCRBY: adds to the integer in a field, 0 if it is missing; the sum.
     write [key] fn hincrby(key: &[u8], field: &[u8], increment: i64) -> i64;
+    /// HINCRBYFLOAT: adds to the number in a field, 0 if it is missing; the sum as text. Computes
+    /// with the 80-bit floats of the reference.
+    write [key] fn hincrbyfloat(key: &[u8], field: &[u8], increment: &[u8]) -> Bytes;
     /// HKEYS: all fields, in the order of their bytes.
     read fn hkeys(key: &[u8]) -> Vec<Bytes>;
     /// HLEN: how many fields.
@@ -115,6 +119,27 @@ impl Tx<'_> {
             Error::new(ErrorKind::Overflow, "ERR increment or decrement would overflow")
         })?;
         hash.put_over(self, field, sum.to_string(), old.is_some())?;
+        self.save(&hash)?;
+        Ok(sum)
+    }
+
+    pub(crate) fn hincrbyfloat(
+        &mut self,
+        key: &[u8],
+        field: &[u8],
+        increment: &[u8],
+    ) -> Result<Bytes> {
+        let increment = LongDouble::parse(increment).ok_or_else(not_a_float)?;
+        if increment == LongDouble::Infinite {
+            return Err(Error::new(ErrorKind::NotFloat, "ERR value is NaN or Infinity"));
+        }
+        let mut hash = self.collection_or_new(key, Type::Hash)?;
+        let old = hash.get(self, field)?;
+        let number = LongDouble::parse(old.as_deref().unwrap_or(b"0"));
+        let number = number
+            .ok_or_else(|| Error::new(ErrorKind::NotFloat, "ERR hash value is not a float"))?;
+        let sum = Bytes::from(number.plus(increment).ok_or_else(not_finite)?.to_string());
+        hash.put_over(self, field, sum.clone(), old.is_some())?;
         self.save(&hash)?;
         Ok(sum)
     }

@@ -46,6 +46,7 @@ pub(crate) fn run(name: &str, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> 
         "HGETALL" => { let a0 = args.bytes()?; Ok(tx.hgetall(a0)?.into_reply()) }
         "HGETDEL" => irregular::hash::hgetdel(tx, args),
         "HINCRBY" => { let a0 = args.bytes()?; let a1 = args.bytes()?; let a2 = args.integer()?; Ok(tx.hincrby(a0, a1, a2)?.into_reply()) }
+        "HINCRBYFLOAT" => { let a0 = args.bytes()?; let a1 = args.bytes()?; let a2 = args.bytes()?; Ok(tx.hincrbyfloat(a0, a1, a2)?.into_reply()) }
         "HKEYS" => { let a0 = args.bytes()?; Ok(tx.hkeys(a0)?.into_reply()) }
         "HLEN" => { let a0 = args.bytes()?; Ok(tx.hlen(a0)?.into_reply()) }
         "HMGET" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.hmget(a0, a1)?.into_reply()) }

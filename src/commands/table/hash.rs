@@ -1,5 +1,5 @@
 use super::spec::Access::{Read, Write};
-use super::spec::Answer::{Bulk, Flag, Int as Number, List, Map, MaybeList};
+use super::spec::Answer::{Bulk, Flag, Int as Number, List, Map, MaybeList, Value};
 use super::spec::Arg::{Bytes, Int, Key, Many, Pairs};
 use super::spec::Grammar::{Irregular, Regular};
 use super::spec::Keys::Range;
@@ -46,6 +46,13 @@ const ROWS: &[Row] = &[
         "Removes fields; their values.",
     ),
     write("HINCRBY", 4, &[Key, FIELD, Int("increment")], Number, "Adds to the integer in a field."),
+    write(
+        "HINCRBYFLOAT",
+        4,
+        &[Key, FIELD, Bytes("increment")],
+        Value,
+        "Adds to the number in a field.",
+    ),
     read("HKEYS", 2, &[Key], List, "All fields."),
     read("HLEN", 2, &[Key], Number, "How many fields."),
     read("HMGET", -3, &[Key, FIELDS], MaybeList, "The values of fields."),

@@ -127,3 +127,21 @@ fn random_fields_bring_their_own_values() {
         assert!(pairs.iter().all(|(field, value)| [b"v", &field[..]].concat() == value[..]));
     }
 }
+
+/// The sums are those of redis-server 7.0.15.
+#[test]
+fn numbers_in_fields_are_added_as_the_reference_adds() {
+    let db = memory();
+    for (old, increment, sum) in [
+        ("10", "0.1", "10.1"),
+        ("3.0e3", "200", "3200"),
+        ("5.0e3", "-5.0e3", "0"),
+        ("-0.0", "0", "0"),
+    ] {
+        db.hset(b"h", &[(b"f", old.as_bytes())]).unwrap();
+        assert_eq!(db.hincrbyfloat(b"h", b"f", increment.as_bytes()).unwrap(), sum);
+        assert_eq!(text(db.hget(b"h", b"f").unwrap()).as_deref(), Some(sum));
+    }
+    assert_eq!(db.hincrbyfloat(b"h", b"new", b"1.50").unwrap(), "1.5");
+    assert_eq!(db.hlen(b"h").unwrap(), 2);
+}

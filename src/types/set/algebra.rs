@@ -173,7 +173,7 @@ impl Tx<'_> {
             if set.len() / STEPS_PER_LOOK_UP > members {
                 return Ok(Test::LookUp(set));
             }
-            let mut walk = Members::of(self, set)?;
+            let mut walk = Box::new(Members::of(self, set)?);
             let more = walk.next()?.is_some();
             Ok(Test::Merge { walk, more })
         };
@@ -204,7 +204,7 @@ impl Members {
 /// Whether members, asked for in ascending order, are in a set.
 enum Test {
     LookUp(Collection),
-    Merge { walk: Members, more: bool },
+    Merge { walk: Box<Members>, more: bool },
 }
 
 impl Test {

@@ -21,6 +21,7 @@ fn store() -> Db {
 #[test]
 fn mistakes_are_answered_in_the_words_of_the_reference() {
     let db = store();
+    db.hset(b"h", &[(b"infinite", b"inf")]).unwrap();
     let range = "ERR value is out of range, value must between -9223372036854775807 and \
                  9223372036854775807";
     let wrong_type = "WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -35,6 +36,12 @@ fn mistakes_are_answered_in_the_words_of_the_reference() {
         ("HRANDFIELD string 0", wrong_type),
         ("HINCRBY string f x", "ERR value is not an integer or out of range"),
         ("HINCRBY string f 1", wrong_type),
+        ("HINCRBYFLOAT string f x", "ERR value is not a valid float"),
+        ("HINCRBYFLOAT string f 1e5000", "ERR value is not a valid float"),
+        ("HINCRBYFLOAT string f -inf", "ERR value is NaN or Infinity"),
+        ("HINCRBYFLOAT string f 1", wrong_type),
+        ("HINCRBYFLOAT h f 1", "ERR hash value is not a float"),
+        ("HINCRBYFLOAT h infinite 1", "ERR increment would produce NaN or Infinity"),
         ("HSET string a", "ERR wrong number of arguments for 'hset' command"),
         ("HSET string a 1 b", "ERR wrong number of arguments for 'hset' command"),
         ("HMSET h a 1 b", "ERR wrong number of arguments for 'hmset' command"),
@@ -58,7 +65,7 @@ fn mistakes_are_answered_in_the_words_of_the_reference() {
     ] {
         assert_eq!(run(&db, command), Reply::Error(error.to_owned()), "{command}");
     }
-    assert_eq!(run(&db, "HLEN h"), Reply::Int(2));
+    assert_eq!(run(&db, "HLEN h"), Reply::Int(3));
 }
 
 #[test]
