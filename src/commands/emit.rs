@@ -108,6 +108,8 @@ pub(crate) fn problem(groups: &[Group]) -> Option<String> {
                 _ => None,
             })?;
             Some(format!("{twice} has two rows"))
+            let twice = names.windows(2).find(|pair| pair.first() == pair.last())?;
+            Some(format!("{} has two rows", twice.first()?))
         },
     )
 }

@@ -7,6 +7,15 @@
 //! - `reclaim`, `cleaner`: space that comes back; `check`, `stats`: what a store says of itself;
 //! - `spaces`: databases; `times`: expiry; `number`, `long_double`: numbers as text; `cursors`,
 //!   `glob`, `elements`, `limits`, `stripes`: what they need.
+//! - `string`, `hash`, `list`, `set`, `zset`, `key`: the commands;
+//! - `collection`: members of hashes, sets and sorted sets;
+//! - `string`, `bits`, `hash`, `list`, `set`, `zset`, `key`: the commands;
+//! - `spaces`: databases; `times`: expiry; `number`, `long_double`: numbers as text; `limits`,
+//!   `stripes`.
+//! - `collection`: members of hashes, sets and sorted sets;
+//! - `string`, `hash`, `list`, `set`, `zset`: the commands of a type;
+//! - `cursors`, `glob`, `elements`: what they need;
+//! - `spaces`: databases; `times`: expiry; `number`: numbers as text; `limits`, `stripes`.
 
 pub(crate) mod bits;
 mod check;

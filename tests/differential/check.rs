@@ -19,6 +19,10 @@ pub(crate) enum Check {
     Scan {
         pairs: bool,
     },
+    /// The same, of members with scores.
+    ScanScores,
+    /// Exact but for the sign of a score of zero.
+    Scores,
     /// Ours was drawn from their whole collection.
     Sample {
         count: Option<i64>,
@@ -52,6 +56,7 @@ impl Check {
             "TTL" | "EXPIRETIME" => Self::Near(10),
             "PTTL" | "PEXPIRETIME" => Self::Near(10_000),
             "OBJECT" => Self::Encoding,
+            name if name.starts_with('Z') => Self::Scores,
             _ => Self::Exact,
         }
     }
@@ -75,6 +80,11 @@ impl Check {
                 _ => ours == theirs,
             },
             Self::Length => *ours == Resp::Int(i64::try_from(theirs.items().len()).unwrap()),
+            Self::Scores => without_minus_zero(ours) == without_minus_zero(theirs),
+            Self::ScanScores => {
+                let theirs = theirs.items().get(1).map(Resp::items).unwrap_or_default();
+                scored(ours.items()) == scored(theirs)
+            }
             Self::Scan { pairs } => {
                 let size = if *pairs { 2 } else { 1 };
                 let theirs = theirs.items().get(1).map(Resp::items).unwrap_or_default();
@@ -101,6 +111,27 @@ fn is_array(ours: &Resp, theirs: &Resp) -> bool {
     kind(ours) == kind(theirs) && (kind(ours) || ours == theirs)
 }
 
+/// Members with their scores as numbers.
+fn scored(items: &[Resp]) -> BTreeSet<(Option<Vec<u8>>, String)> {
+    let score = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<f64>().ok();
+    let pair = |pair: &[Resp]| {
+        let number = pair.get(1).and_then(Resp::bytes).and_then(score).map(|n| n + 0.0);
+        let member = pair.first().and_then(Resp::bytes);
+        (member.map(<[u8]>::to_vec), format!("{number:?}"))
+    };
+    items.chunks(2).map(pair).collect()
+}
+
+fn without_minus_zero(reply: &Resp) -> Resp {
+    match reply {
+        Resp::Bulk(Some(bytes)) if bytes == b"-0" => Resp::Bulk(Some(b"0".to_vec())),
+        Resp::Array(Some(items)) => {
+            Resp::Array(Some(items.iter().map(without_minus_zero).collect()))
+        }
+        other => other.clone(),
+    }
+}
+
 /// The elements, `size` together, sorted.
 fn groups(items: &[Resp], size: usize) -> Vec<&[Resp]> {
     let mut groups: Vec<_> = items.chunks(size).collect();
@@ -115,6 +146,7 @@ fn is_sample(
     pairs: bool,
     with_values: bool,
 ) -> bool {
+    let (ours, theirs) = (&without_minus_zero(ours), &without_minus_zero(theirs));
     let whole = theirs.items().chunks(if pairs { 2 } else { 1 });
     let whole: BTreeSet<&[Resp]> =
         whole.map(|group| if with_values { group } else { &group[..1] }).collect();

@@ -18,6 +18,10 @@ pub(crate) const SETS: Pool = &[
 pub(crate) const ZSETS: Pool = &[
     b"z1", b"z2", b"z3",
 ];
+/// Sorted sets of one score, mostly.
+pub(crate) const LEXSETS: Pool = &[
+    b"x1", b"x2",
+];
 pub(crate) const OTHERS: Pool = &[
     b"", b"k\0\xff", b"missing", b"s*", b"h1\0", b"a:b",
 ];

@@ -152,7 +152,8 @@ impl Client {
 fn read(reader: &mut BufReader<UnixStream>) -> io::Result<Resp> {
     let mut head = Vec::new();
     reader.read_until(b'\n', &mut head)?;
-    let head = String::from_utf8_lossy(head.trim_ascii_end()).into_owned();
+    let head = head.strip_suffix(b"\r\n").unwrap_or(&head);
+    let head = String::from_utf8_lossy(head).into_owned();
     let Some(kind) = head.chars().next() else {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "redis hung up"));
     };

@@ -32,6 +32,7 @@ pub(crate) fn draw(name: &str, random: &mut SplitMix64, fresh: &mut Fresh) -> Ve
         "lkey" => key(LISTS, random),
         "tkey" => key(SETS, random),
         "zkey" => key(ZSETS, random),
+        "xkey" => key(LEXSETS, random),
         "key" => any_key(random),
         "member" | "element" | "field" => pick(MEMBERS, random).to_vec(),
         "value" => odd(random, VALUES, MEMBERS, 4),
@@ -67,7 +68,7 @@ fn key(own: Pool, random: &mut SplitMix64) -> Vec<u8> {
 }
 
 fn any_key(random: &mut SplitMix64) -> Vec<u8> {
-    let pools = [STRINGS, HASHES, LISTS, SETS, ZSETS, OTHERS];
+    let pools = [STRINGS, HASHES, LISTS, SETS, ZSETS, LEXSETS, OTHERS];
     let pool: &Pool = pick(&pools, random);
     pick(pool, random).to_vec()
 }

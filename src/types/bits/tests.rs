@@ -1,7 +1,6 @@
 //! The expected replies are those of redis-server 7.0.15.
 
 use super::*;
-use crate::commands::Reply;
 use crate::options::Options;
 use crate::types::Db;
 
@@ -9,17 +8,23 @@ fn open() -> Db {
     Db::open(":memory:", Options::default()).unwrap()
 }
 
-fn run(db: &Db, line: &str) -> Reply {
+/// A reply as text; its type belongs to the layer above.
+fn run(db: &Db, line: &str) -> String {
     let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-    db.command(&words).unwrap()
+    format!("{:?}", db.command(&words).unwrap())
 }
 
-fn error(text: &str) -> Reply {
-    Reply::Error(text.to_owned())
+fn int(number: i64) -> String {
+    format!("Int({number})")
 }
 
-fn ints(numbers: &[i64]) -> Reply {
-    Reply::Array(numbers.iter().map(|number| Reply::Int(*number)).collect())
+fn error(text: &str) -> String {
+    format!("Error({text:?})")
+}
+
+fn ints(numbers: &[i64]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(|number| int(*number)).collect();
+    format!("Array([{}])", numbers.join(", "))
 }
 
 const BAD_OFFSET: &str = "ERR bit offset is not an integer or out of range";
@@ -51,7 +56,7 @@ fn offsets_end_where_the_longest_string_does() {
     }
     let options = Options { max_value_bytes: 1024, ..Options::default() };
     let db = Db::open(":memory:", options).unwrap();
-    assert_eq!(run(&db, "SETBIT k 8191 1"), Reply::Int(0));
+    assert_eq!(run(&db, "SETBIT k 8191 1"), int(0));
     assert_eq!(run(&db, "SETBIT k 8192 1"), error(BAD_OFFSET));
 }
 
@@ -72,17 +77,17 @@ fn bits_are_counted_in_bytes_or_bits() {
         (" 100 200", 0),
         (" 0 9223372036854775807", 26),
     ] {
-        assert_eq!(run(&db, &format!("BITCOUNT k{range}")), Reply::Int(count), "{range}");
+        assert_eq!(run(&db, &format!("BITCOUNT k{range}")), int(count), "{range}");
     }
     for range in ["0", "0 -1 FOO", "0 -1 BYTE x"] {
         assert_eq!(run(&db, &format!("BITCOUNT k {range}")), error("ERR syntax error"), "{range}");
-        assert_eq!(run(&db, &format!("BITCOUNT none {range}")), Reply::Int(0), "{range}");
+        assert_eq!(run(&db, &format!("BITCOUNT none {range}")), int(0), "{range}");
     }
 }
 
 #[test]
 fn counting_agrees_with_looking_at_every_bit() {
-    let value: Vec<u8> = (0u32..40).map(|n| (n * 2_654_435_761 >> 13) as u8).collect();
+    let value: Vec<u8> = (0u32..40).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let set = |at: usize| value[at / 8] >> (7 - at % 8) & 1 == 1;
     for start in 0..320usize {
         for end in start..320 {
@@ -120,7 +125,7 @@ fn clear_bits_follow_a_string_unless_the_range_has_an_end() {
         ("m 0 9 19 BIT", -1),
         ("m 0 -100 -200", 0),
     ] {
-        assert_eq!(run(&db, &format!("BITPOS {line}")), Reply::Int(position), "{line}");
+        assert_eq!(run(&db, &format!("BITPOS {line}")), int(position), "{line}");
     }
     let text = "ERR The bit argument must be 1 or 0.";
     assert_eq!(run(&db, "BITPOS none 2"), error(text));
@@ -144,13 +149,13 @@ fn strings_are_combined_as_if_equally_long() {
     assert_eq!(run(&db, "BITOP NOT d k ff"), error(text));
     assert_eq!(run(&db, "BITOP FOO d k"), error("ERR syntax error"));
     assert_eq!(db.bitop(BitOp::Or, b"d", &[b"none", b"e"]).unwrap(), 0);
-    assert_eq!(run(&db, "EXISTS d"), Reply::Int(0));
+    assert_eq!(run(&db, "EXISTS d"), int(0));
 }
 
 #[test]
 fn fields_overflow_as_told() {
     let db = open();
-    let nothing = Reply::Array(vec![Reply::Nil]);
+    let nothing = "Array([Nil])".to_owned();
     for (ops, reply) in [
         ("SET u8 0 255 GET u8 0 GET u4 #1", ints(&[0, 255, 15])),
         ("SET u8 0 256 GET u8 0", ints(&[255, 0])),
@@ -199,10 +204,7 @@ fn a_field_is_read_back_at_every_offset_and_its_neighbours_stay() {
 fn fields_are_checked_before_anything_is_written() {
     let db = open();
     for kind in ["u64", "i65", "u0", "x8", "U8", "u08", "u", ""] {
-        assert_eq!(
-            run(&db, &format!("BITFIELD k GET {kind} 0")),
-            Reply::Error(bad_type().message().to_owned())
-        );
+        assert_eq!(run(&db, &format!("BITFIELD k GET {kind} 0")), error(bad_type().message()));
     }
     for offset in ["-1", "abc", "##1", "#-1", "01", "4294967296", "#536870912"] {
         let reply = run(&db, &format!("BITFIELD k GET u8 {offset}"));
@@ -218,8 +220,8 @@ fn fields_are_checked_before_anything_is_written() {
     assert_eq!(run(&db, "BITFIELD_RO k SET u8 0 1"), error(text));
     assert_eq!(run(&db, "BITFIELD_RO k OVERFLOW SAT GET u8 0"), ints(&[0]));
     assert_eq!(run(&db, "BITFIELD k"), ints(&[]));
-    assert_eq!(run(&db, "EXISTS k"), Reply::Int(0));
+    assert_eq!(run(&db, "EXISTS k"), int(0));
     // A write that fails for overflow still makes the string long enough.
     run(&db, "BITFIELD k OVERFLOW FAIL SET u8 100 1000");
-    assert_eq!(run(&db, "STRLEN k"), Reply::Int(14));
+    assert_eq!(run(&db, "STRLEN k"), int(14));
 }
