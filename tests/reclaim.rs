@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use lsmkv::engine::MemFs;
+use lsmkv::engine::{MemFs, TreeStats};
 use lsmkv::io::clock::ManualClock;
 use lsmkv::io::mem::CrashMode;
-use lsmkv::{Db, Options, SyncMode};
+use lsmkv::{Db, Options, Reply, SyncMode};
 use parking_lot::Mutex;
 
 fn quiet() -> Options {
@@ -16,8 +16,26 @@ fn quiet() -> Options {
 }
 
 fn open(fs: &MemFs, options: &Options) -> Db {
-    let clock = Arc::new(ManualClock::at(1000));
-    Db::open_on(Arc::new(fs.clone()), Path::new("/db"), options.clone(), clock).unwrap()
+    open_at(fs, options, &Arc::new(ManualClock::at(1000)))
+}
+
+fn open_at(fs: &MemFs, options: &Options, clock: &Arc<ManualClock>) -> Db {
+    let fs = Arc::new(fs.clone());
+    Db::open_on(fs, Path::new("/db"), options.clone(), clock.clone()).unwrap()
+}
+
+/// Runs a command of which only the effect matters.
+fn run(db: &Db, command: &str) {
+    let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
+    let reply = db.command(&words).unwrap();
+    assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply:?}");
+}
+
+/// Entries in the tables of each tree.
+fn entries(db: &Db) -> Vec<u64> {
+    let stats = db.engine_stats();
+    let of = |tree: &TreeStats| tree.levels.iter().map(|level| level.entries).sum();
+    stats.trees.iter().map(of).collect()
 }
 
 /// Bytes and entries in the tables of all trees.
@@ -127,4 +145,108 @@ fn what_a_store_says_of_itself_has_names() {
     let stats = db.stats().unwrap();
     let names: std::collections::HashSet<_> = stats.iter().map(|stat| stat.name).collect();
     assert_eq!(names.len(), stats.len(), "each name once");
+}
+
+#[test]
+fn expired_collections_of_every_type_go_with_their_rows() {
+    let (fs, clock) = (MemFs::untracked(), Arc::new(ManualClock::at(1000)));
+    let db = open_at(&fs, &quiet(), &clock);
+    for round in ["gone", "kept"] {
+        run(&db, &format!("HSET h:{round} f1 v f2 v f3 v"));
+        run(&db, &format!("SADD s:{round} a b"));
+        run(&db, &format!("ZADD z:{round} 1 a 2 b 3 c 4 d"));
+        run(&db, &format!("RPUSH l:{round} a b c d e"));
+        run(&db, &format!("SET t:{round} v"));
+    }
+    for key in ["h:gone", "s:gone", "z:gone", "l:gone", "t:gone"] {
+        run(&db, &format!("PEXPIREAT {key} 2000"));
+    }
+    db.compact().unwrap();
+    assert_eq!(entries(&db), [10, 28, 8]);
+    sound(&db);
+    assert_eq!(stat(&db, "expired_keys_estimated"), 0.0);
+    clock.set(2000);
+    assert_eq!(stat(&db, "expired_keys_estimated"), 5.0);
+    assert!((0.2..0.8).contains(&stat(&db, "expired_bytes_ratio")));
+    db.compact().unwrap();
+    assert_eq!(entries(&db), [5, 14, 4]);
+    assert_eq!(stat(&db, "expired_keys_estimated"), 0.0);
+    sound(&db);
+    // A member that is removed, or scored anew, leaves no rows either.
+    run(&db, "ZADD z:kept 9 a");
+    run(&db, "ZREM z:kept b");
+    run(&db, "HDEL h:kept f1");
+    run(&db, "SET s:kept now-a-string");
+    run(&db, "RENAME h:kept h:other");
+    db.compact().unwrap();
+    assert_eq!(entries(&db), [5, 2 + 3 + 5, 3]);
+    sound(&db);
+    run(&db, "FLUSHALL");
+    db.compact().unwrap();
+    assert_eq!(entries(&db)[1..], [0, 0]);
+    db.close().unwrap();
+    let db = open_at(&fs, &quiet(), &clock);
+    assert_eq!(db.dbsize().unwrap(), 0);
+}
+
+/// A filter that dropped expired records, rather than deleting them, would bring back what lies
+/// deeper: here every key has an older value that never expires.
+#[test]
+fn an_older_value_never_shows_again_wherever_the_filter_ran() {
+    let (fs, clock) = (MemFs::untracked(), Arc::new(ManualClock::at(1000)));
+    let options = Options {
+        write_buffer: 64 << 10,
+        table_bytes: 8 << 10,
+        level_ratio: 2,
+        memory_budget: 1 << 20,
+        ..quiet()
+    };
+    let db = open_at(&fs, &options, &clock);
+    let key = |n: u32| format!("key{:05}", n.wrapping_mul(7919) % 20_000).into_bytes();
+    let old = [b'o'; 60];
+    for n in 0..20_000 {
+        db.set(&key(n), &old).unwrap();
+    }
+    db.compact().unwrap();
+    let expires = |n: u32| n.is_multiple_of(7);
+    for n in (0..20_000).filter(|n| expires(*n)) {
+        let key = String::from_utf8(key(n)).unwrap();
+        run(&db, &format!("SET {key} new"));
+        run(&db, &format!("PEXPIREAT {key} 2000"));
+    }
+    clock.set(2000);
+    let check = |db: &Db| {
+        for n in 0..20_000 {
+            let found = db.get(&key(n)).unwrap();
+            assert_eq!(found.as_deref(), (!expires(n)).then_some(&old[..]), "{n}");
+        }
+    };
+    // More writes push the expired records down, level by level.
+    for n in 0..4000u32 {
+        db.set(format!("key{:05}x", n * 5).as_bytes(), &[b'x'; 100]).unwrap();
+    }
+    db.flush().unwrap();
+    check(&db);
+    assert!(stat(&db, "records_removed") > 0.0, "the story needs a filter to have run");
+    db.close().unwrap();
+    let db = open_at(&fs, &options, &clock);
+    check(&db);
+    db.compact().unwrap();
+    check(&db);
+    assert_eq!(stat(&db, "table_tombstones"), 0.0);
+}
+
+#[test]
+fn a_sound_store_has_nothing_to_report() {
+    let db = open(&MemFs::untracked(), &quiet());
+    for command in
+        ["HSET h a 1 b 2", "SADD s a b", "ZADD z 1 a -0 b inf c", "RPUSH l a b c", "SET t v"]
+    {
+        run(&db, command);
+    }
+    sound(&db);
+    run(&db, "LPOP l");
+    run(&db, "ZINCRBY z -5 a");
+    db.flush().unwrap();
+    sound(&db);
 }

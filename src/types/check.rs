@@ -193,3 +193,90 @@ fn stored_score(bytes: [u8; 8]) -> f64 {
 fn shown(member: &[u8]) -> String {
     format!("member \"{}\"", member.get(..64).unwrap_or(member).escape_ascii())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding::meta::encode_collection;
+    use crate::options::Options;
+    use crate::types::Db;
+
+    /// A store with a collection of each type, and what a check finds after `damage` to the rows.
+    fn problems(damage: impl FnOnce(&mut crate::types::txn::Tx<'_>) -> Result<()>) -> Vec<String> {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        for command in [
+            &[&b"HSET"[..], b"h", b"f", b"v", b"g", b"v"][..],
+            &[b"RPUSH", b"l", b"a", b"b", b"c", b"d"],
+            &[b"ZADD", b"z", b"1", b"a", b"2", b"b"],
+        ] {
+            db.command(command).unwrap();
+        }
+        assert_eq!(db.check().unwrap(), [""; 0]);
+        db.write(&[b"h", b"l", b"z"], damage).unwrap();
+        db.check().unwrap()
+    }
+
+    fn rows_of(tx: &crate::types::txn::Tx<'_>, key: &[u8]) -> (Body, Prefix) {
+        let record = tx.record(key).unwrap().unwrap();
+        let body = tx.body(key, &record).unwrap();
+        (body, prefix(tx.space(), key, body.version()))
+    }
+
+    #[test]
+    fn a_size_that_is_not_the_number_of_members_is_found() {
+        let found = problems(|tx| {
+            let row = row_key(&rows_of(tx, b"h").1, b"f");
+            tx.remove_row(DATA, &row);
+            Ok(())
+        });
+        assert_eq!(found, ["database 0, key \"h\": its size is 2, it has 1 members"]);
+    }
+
+    #[test]
+    fn a_hole_in_a_list_is_found_wherever_it_is() {
+        for (index, text) in [(0, "0..1"), (1, "1..2"), (3, "3..4")] {
+            let mut hole = String::new();
+            let found = problems(|tx| {
+                let (body, prefix) = rows_of(tx, b"l");
+                let Body::Span { head, .. } = body else { panic!("{body:?}") };
+                hole = format!("a hole at {}..{}", head + index, head + index + 1);
+                tx.remove_row(DATA, &row_key(&prefix, &(head + index).to_be_bytes()));
+                Ok(())
+            });
+            assert_eq!(found, [format!("database 0, key \"l\": {hole}")], "{text}");
+        }
+    }
+
+    #[test]
+    fn members_and_scores_that_disagree_are_found_both_ways() {
+        let found = problems(|tx| {
+            let prefix = rows_of(tx, b"z").1;
+            tx.remove_row(SCORE, &score_key(&prefix, 1.0, b"a"));
+            tx.put_row(SCORE, &score_key(&prefix, 7.0, b"b"), Bytes::new());
+            tx.put_row(SCORE, &score_key(&prefix, 7.0, b"nobody"), Bytes::new());
+            Ok(())
+        });
+        assert_eq!(
+            found,
+            [
+                "database 0, key \"z\": member \"a\" is not among the scores",
+                "database 0, key \"z\": member \"b\" has score Some(2.0), not 7",
+                "database 0, key \"z\": member \"nobody\" has score None, not 7",
+            ]
+        );
+    }
+
+    #[test]
+    fn records_that_cannot_be_read_or_share_a_version_are_found() {
+        let found = problems(|tx| {
+            let (body, _) = rows_of(tx, b"h");
+            let header = tx.record(b"h")?.unwrap().header;
+            tx.put_record(b"twin", encode_collection(header, body))?;
+            tx.put_record(b"broken", vec![0x81, 0])
+        });
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found[0].contains("\"broken\": a record needs"), "{found:?}");
+        assert!(found[1].contains("\"twin\": version"), "{found:?}");
+        assert!(found[2].contains("\"twin\": its size is 2, it has 0"), "{found:?}");
+    }
+}
