@@ -99,8 +99,8 @@ pub(crate) fn problem(groups: &[Group]) -> Option<String> {
         || {
             let mut names: Vec<_> = rows.map(|row| row.name).collect();
             names.sort_unstable();
-            let twice = names.windows(2).find(|pair| pair[0] == pair[1])?;
-            Some(format!("{} has two rows", twice[0]))
+            let twice = names.windows(2).find(|pair| pair.first() == pair.last())?;
+            Some(format!("{} has two rows", twice.first()?))
         },
     )
 }
