@@ -19,7 +19,7 @@ const TABLE: [(&str, &[&str]); 8] = [
     ("io", &[]),
     ("engine", &["io", "error", "options"]),
     ("encoding", &["io::codec", "error"]),
-    ("types", &["encoding", "engine!", "io::clock", "error", "options"]),
+    ("types", &["encoding", "engine!", "io::clock", "io::splitmix", "error", "options"]),
     ("commands", &["types", "error", "options"]),
     ("ffi", &["commands", "types", "engine!", "error", "options"]),
 ];

@@ -1,7 +1,7 @@
 //! Arguments, read one after the other, with the reference's error texts.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::number::{parse_float, parse_integer};
+use crate::types::number::{out_of_range, parse_float, parse_integer};
 
 /// The error for arguments that do not follow the grammar.
 pub(crate) fn syntax_error() -> Error {
@@ -49,6 +49,17 @@ impl<'a> Args<'a> {
         parse_integer(self.bytes()?)
     }
 
+    /// The next one as a count whose sign has a meaning, so that it can be negated.
+    pub(crate) fn signed_count(&mut self) -> Result<i64> {
+        match self.integer()? {
+            i64::MIN => {
+                let bounds = format!(", value must between {} and {}", -i64::MAX, i64::MAX);
+                Err(out_of_range(&bounds))
+            }
+            count => Ok(count),
+        }
+    }
+
     /// The next one as a float.
     pub(crate) fn float(&mut self) -> Result<f64> {
         parse_float(self.bytes()?)
@@ -66,6 +77,11 @@ impl<'a> Args<'a> {
             self.rest = self.rest.get(1..).unwrap_or_default();
         }
         found
+    }
+
+    /// Whether this word, in any case, is anywhere among those that are left.
+    pub(crate) fn contains_word(&self, word: &str) -> bool {
+        self.rest.iter().any(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))
     }
 
     /// The next `n`; a syntax error if there are fewer.

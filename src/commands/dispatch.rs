@@ -33,6 +33,10 @@ impl Db {
             Access::Read => self.read(|tx| run(row.name, tx, args)),
             Access::Write => self.write(&keys_of(row, argv), |tx| run(row.name, tx, args)),
             Access::Alone => self.write_alone(|tx| run(row.name, tx, args)),
+            Access::AloneWith(word) if args.contains_word(word) => {
+                self.write_alone(|tx| run(row.name, tx, args))
+            }
+            Access::AloneWith(_) => self.write(&keys_of(row, argv), |tx| run(row.name, tx, args)),
         };
         result.or_else(as_reply)
     }

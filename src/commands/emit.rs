@@ -63,9 +63,10 @@ pub(crate) fn documentation(groups: &[Group]) -> String {
         out += &format!("\n## {}\n\n| command | arguments | |\n|---|---|---|\n", group.title);
         for row in group.rows {
             let access = match row.access {
-                Access::Read => "reads",
-                Access::Write => "writes",
-                Access::Alone => "writes, alone",
+                Access::Read => "reads".to_owned(),
+                Access::Write => "writes".to_owned(),
+                Access::Alone => "writes, alone".to_owned(),
+                Access::AloneWith(word) => format!("writes, with {word} alone"),
             };
             let syntax = syntax(row).replace('|', "\\|");
             out += &format!("| {} | {syntax} | {access}. {} |\n", row.name, row.doc);
@@ -79,6 +80,7 @@ fn syntax(row: &Row) -> String {
         Grammar::Irregular(text) => {
             return if text.is_empty() { String::new() } else { format!("`{text}`") };
         }
+        Grammar::Regular([], _) => return String::new(),
         Grammar::Regular(args, _) => args,
     };
     let word = |arg: &Arg| match arg {
@@ -94,13 +96,18 @@ fn syntax(row: &Row) -> String {
 /// A mistake in the table that would lock the wrong keys, if there is one.
 pub(crate) fn problem(groups: &[Group]) -> Option<String> {
     let rows = groups.iter().flat_map(|group| group.rows);
-    let unlocked = |row: &&Row| row.access == Access::Write && row.keys == Keys::None;
+    let unlocked = |row: &&Row| {
+        matches!(row.access, Access::Write | Access::AloneWith(_)) && row.keys == Keys::None
+    };
     rows.clone().find(unlocked).map(|row| format!("{} writes but names no keys", row.name)).or_else(
         || {
             let mut names: Vec<_> = rows.map(|row| row.name).collect();
             names.sort_unstable();
-            let twice = names.windows(2).find(|pair| pair.first() == pair.last())?;
-            Some(format!("{} has two rows", twice.first()?))
+            let twice = names.windows(2).find_map(|pair| match pair {
+                [a, b] if a == b => Some(*a),
+                _ => None,
+            })?;
+            Some(format!("{twice} has two rows"))
         },
     )
 }

@@ -31,6 +31,8 @@ pub(crate) enum Access {
     Write,
     /// It writes anything: runs alone.
     Alone,
+    /// As `Write`, but alone if this word is among its arguments.
+    AloneWith(&'static str),
 }
 
 /// Where the keys are among the arguments (the command's name is number 0), to lock them.

@@ -8,6 +8,10 @@ use crate::types::txn::Tx;
 commands! {
     /// DEL: removes keys, each in the same time whatever its size; how many existed.
     write_keys [keys] fn del(keys: &[&[u8]]) -> i64;
+    /// UNLINK: the same as DEL.
+    write_keys [keys] fn unlink(keys: &[&[u8]]) -> i64;
+    /// TOUCH: how many of the keys exist, as EXISTS: nothing is kept of when a key was used.
+    read fn touch(keys: &[&[u8]]) -> i64;
     /// EXISTS: how many of the keys exist; one named twice counts twice.
     read fn exists(keys: &[&[u8]]) -> i64;
     /// TYPE: the type of a key that exists.
@@ -25,6 +29,14 @@ impl Tx<'_> {
             }
         }
         Ok(deleted)
+    }
+
+    pub(crate) fn unlink(&mut self, keys: &[&[u8]]) -> Result<i64> {
+        self.del(keys)
+    }
+
+    pub(crate) fn touch(&self, keys: &[&[u8]]) -> Result<i64> {
+        self.exists(keys)
     }
 
     pub(crate) fn exists(&self, keys: &[&[u8]]) -> Result<i64> {

@@ -7,6 +7,11 @@ pub(crate) fn not_an_integer() -> Error {
     Error::new(ErrorKind::NotInteger, "ERR value is not an integer or out of range")
 }
 
+/// The error for an integer outside what a command takes; `detail` follows.
+pub(crate) fn out_of_range(detail: &str) -> Error {
+    Error::new(ErrorKind::OutOfRange, format!("ERR value is out of range{detail}"))
+}
+
 /// The error for text that is no float.
 pub(crate) fn not_a_float() -> Error {
     Error::new(ErrorKind::NotFloat, "ERR value is not a valid float")

@@ -14,6 +14,7 @@ use crate::encoding::keys::{MetaKey, Space, meta_key};
 use crate::encoding::meta::{Body, HEADER_BYTES, Header, Malformed, Type};
 use crate::engine::{Batch, Iter, IterOptions, Reader, ReservedNumber, TreeId};
 use crate::error::{Error, ErrorKind, Result};
+use crate::types::spaces::Spaces;
 use crate::types::store::Store;
 
 /// One record for each user key.
@@ -39,6 +40,18 @@ pub(crate) struct Tx<'a> {
     /// that names them is visible.
     building: Vec<ReservedNumber>,
     frees_space: bool,
+    /// Databases this empties or swaps, in order: in force for others once it is committed.
+    assignments: Vec<(u32, Space)>,
+}
+
+/// What a [`Tx`] wants to be committed.
+pub(crate) struct Pending {
+    pub(crate) batch: Batch,
+    pub(crate) frees_space: bool,
+    /// To be kept until the batch is visible.
+    pub(crate) building: Vec<ReservedNumber>,
+    /// To be applied once the batch is visible, in order.
+    pub(crate) assignments: Vec<(u32, Space)>,
 }
 
 /// A record of the meta tree whose key exists now.
@@ -82,6 +95,7 @@ impl<'a> Tx<'a> {
             writes: Default::default(),
             building: Vec::new(),
             frees_space: false,
+            assignments: Vec::new(),
         })
     }
 
@@ -105,6 +119,32 @@ impl<'a> Tx<'a> {
         self.space
     }
 
+    /// The space of a database, as this has left it so far.
+    pub(crate) fn space_of(&self, number: u32) -> Result<Space> {
+        match self.assignments.iter().rev().find(|(assigned, _)| *assigned == number) {
+            Some((_, space)) => Ok(*space),
+            None => self.store.spaces().of(number),
+        }
+    }
+
+    /// Points a database at a space. Only for those who run alone.
+    pub(crate) fn assign_space(&mut self, number: u32, space: Space) {
+        let (key, value) = Spaces::assignment(number, space);
+        self.put_row(META, &key, value.to_vec());
+        self.assignments.push((number, space));
+        if number == self.database {
+            self.space = space;
+        }
+    }
+
+    /// Points a database at a space that was never used. Only for those who run alone.
+    pub(crate) fn empty_database(&mut self, number: u32) -> Result<()> {
+        let (space, key, value) = self.store.spaces().fresh(&self.assignments)?;
+        self.put_row(META, &key, value.to_vec());
+        self.assign_space(number, space);
+        Ok(())
+    }
+
     /// Runs `work` on another database.
     pub(crate) fn on_database<T>(
         &mut self,
@@ -112,7 +152,7 @@ impl<'a> Tx<'a> {
         work: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
         let (database, space) = (self.database, self.space);
-        self.space = self.store.spaces().of(number)?;
+        self.space = self.space_of(number)?;
         self.database = number;
         let result = work(self);
         (self.database, self.space) = (database, space);
@@ -183,12 +223,18 @@ impl<'a> Tx<'a> {
 
     fn record_at(&self, key: &[u8], meta: &MetaKey) -> Result<Option<Record>> {
         let Some(bytes) = self.row(META, meta)? else { return Ok(None) };
-        let header = Header::decode(&bytes).map_err(|why| malformed(key, why))?;
+        let header = self.header_of(key, &bytes)?;
         // Expiry before type: an expired key of another type is missing, not of the wrong type.
         if header.expired(self.now) {
             return Ok(None);
         }
         Ok(Some(Record { header, bytes }))
+    }
+
+    /// The header of a record of `key`.
+    #[inline]
+    pub(crate) fn header_of(&self, key: &[u8], record: &[u8]) -> Result<Header> {
+        Header::decode(record).map_err(|why| malformed(key, why))
     }
 
     /// The record of a key that must be of this type if it exists.
@@ -237,8 +283,15 @@ impl<'a> Tx<'a> {
         self.writes.iter().any(|writes| !writes.is_empty())
     }
 
-    /// The writes as a batch, and what must be kept until it is visible.
-    pub(crate) fn into_batch(self) -> (Batch, bool, Vec<ReservedNumber>) {
+    /// The earliest expiry among the records written.
+    pub(crate) fn soonest_expiry(&self) -> Option<u64> {
+        let records = self.written(META)?.values().flatten();
+        let headers = records.filter_map(|record| Header::decode(record).ok());
+        headers.map(|header| header.expire_ms).filter(|expire_ms| *expire_ms != 0).min()
+    }
+
+    /// The writes as a batch, and what goes with it.
+    pub(crate) fn into_pending(self) -> Pending {
         let mut batch = Batch::new();
         for (tree, writes) in (0u8..).zip(&self.writes) {
             for (key, value) in writes {
@@ -248,7 +301,12 @@ impl<'a> Tx<'a> {
                 }
             }
         }
-        (batch, self.frees_space, self.building)
+        Pending {
+            batch,
+            frees_space: self.frees_space,
+            building: self.building,
+            assignments: self.assignments,
+        }
     }
 }
 

@@ -40,9 +40,117 @@ pub(crate) fn run(name: &str, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> 
         "BITPOS" => irregular::bits::bitpos(tx, args),
         "GETBIT" => irregular::bits::getbit(tx, args),
         "SETBIT" => irregular::bits::setbit(tx, args),
+        "HDEL" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.hdel(a0, a1)?.into_reply()) }
+        "HEXISTS" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.hexists(a0, a1)?.into_reply()) }
+        "HGET" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.hget(a0, a1)?.into_reply()) }
+        "HGETALL" => { let a0 = args.bytes()?; Ok(tx.hgetall(a0)?.into_reply()) }
+        "HGETDEL" => irregular::hash::hgetdel(tx, args),
+        "HINCRBY" => { let a0 = args.bytes()?; let a1 = args.bytes()?; let a2 = args.integer()?; Ok(tx.hincrby(a0, a1, a2)?.into_reply()) }
+        "HINCRBYFLOAT" => { let a0 = args.bytes()?; let a1 = args.bytes()?; let a2 = args.bytes()?; Ok(tx.hincrbyfloat(a0, a1, a2)?.into_reply()) }
+        "HKEYS" => { let a0 = args.bytes()?; Ok(tx.hkeys(a0)?.into_reply()) }
+        "HLEN" => { let a0 = args.bytes()?; Ok(tx.hlen(a0)?.into_reply()) }
+        "HMGET" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.hmget(a0, a1)?.into_reply()) }
+        "HMSET" => { let a0 = args.bytes()?; let a1 = &args.pairs_of(name)?; Ok(tx.hmset(a0, a1)?.into_reply()) }
+        "HRANDFIELD" => irregular::hash::hrandfield(tx, args),
+        "HSET" => { let a0 = args.bytes()?; let a1 = &args.pairs_of(name)?; Ok(tx.hset(a0, a1)?.into_reply()) }
+        "HSETNX" => { let a0 = args.bytes()?; let a1 = args.bytes()?; let a2 = args.bytes()?; Ok(tx.hsetnx(a0, a1, a2)?.into_reply()) }
+        "HSTRLEN" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.hstrlen(a0, a1)?.into_reply()) }
+        "HVALS" => { let a0 = args.bytes()?; Ok(tx.hvals(a0)?.into_reply()) }
+        "LINDEX" => irregular::list::lindex(tx, args),
+        "LINSERT" => irregular::list::linsert(tx, args),
+        "LLEN" => { let a0 = args.bytes()?; Ok(tx.llen(a0)?.into_reply()) }
+        "LMOVE" => irregular::list::lmove(tx, args),
+        "LMPOP" => irregular::list::lmpop(tx, args),
+        "LPOP" => irregular::list::lpop(tx, args),
+        "LPOS" => irregular::list::lpos(tx, args),
+        "LPUSH" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.lpush(a0, a1)?.into_reply()) }
+        "LPUSHX" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.lpushx(a0, a1)?.into_reply()) }
+        "LRANGE" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.integer()?; Ok(tx.lrange(a0, a1, a2)?.into_reply()) }
+        "LREM" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.bytes()?; Ok(tx.lrem(a0, a1, a2)?.into_reply()) }
+        "LSET" => irregular::list::lset(tx, args),
+        "LTRIM" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.integer()?; Ok(tx.ltrim(a0, a1, a2)?.into_reply()) }
+        "RPOP" => irregular::list::rpop(tx, args),
+        "RPOPLPUSH" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.rpoplpush(a0, a1)?.into_reply()) }
+        "RPUSH" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.rpush(a0, a1)?.into_reply()) }
+        "RPUSHX" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.rpushx(a0, a1)?.into_reply()) }
+        "SADD" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.sadd(a0, a1)?.into_reply()) }
+        "SCARD" => { let a0 = args.bytes()?; Ok(tx.scard(a0)?.into_reply()) }
+        "SDIFF" => { let a0 = args.all(); Ok(tx.sdiff(a0)?.into_reply()) }
+        "SDIFFSTORE" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.sdiffstore(a0, a1)?.into_reply()) }
+        "SINTER" => { let a0 = args.all(); Ok(tx.sinter(a0)?.into_reply()) }
+        "SINTERCARD" => irregular::set::sintercard(tx, args),
+        "SINTERSTORE" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.sinterstore(a0, a1)?.into_reply()) }
+        "SISMEMBER" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.sismember(a0, a1)?.into_reply()) }
+        "SMEMBERS" => { let a0 = args.bytes()?; Ok(tx.smembers(a0)?.into_reply()) }
+        "SMISMEMBER" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.smismember(a0, a1)?.into_reply()) }
+        "SMOVE" => { let a0 = args.bytes()?; let a1 = args.bytes()?; let a2 = args.bytes()?; Ok(tx.smove(a0, a1, a2)?.into_reply()) }
+        "SPOP" => irregular::set::spop(tx, args),
+        "SRANDMEMBER" => irregular::set::srandmember(tx, args),
+        "SREM" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.srem(a0, a1)?.into_reply()) }
+        "SUNION" => { let a0 = args.all(); Ok(tx.sunion(a0)?.into_reply()) }
+        "SUNIONSTORE" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.sunionstore(a0, a1)?.into_reply()) }
+        "ZADD" => irregular::zset::zadd(tx, args),
+        "ZCARD" => { let a0 = args.bytes()?; Ok(tx.zcard(a0)?.into_reply()) }
+        "ZCOUNT" => irregular::zset::zcount(tx, args),
+        "ZDIFF" => irregular::zset::zdiff(tx, args),
+        "ZDIFFSTORE" => irregular::zset::zdiffstore(tx, args),
+        "ZINCRBY" => irregular::zset::zincrby(tx, args),
+        "ZINTER" => irregular::zset::zinter(tx, args),
+        "ZINTERCARD" => irregular::zset::zintercard(tx, args),
+        "ZINTERSTORE" => irregular::zset::zinterstore(tx, args),
+        "ZLEXCOUNT" => irregular::zset::zlexcount(tx, args),
+        "ZMPOP" => irregular::zset::zmpop(tx, args),
+        "ZMSCORE" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.zmscore(a0, a1)?.into_reply()) }
+        "ZPOPMAX" => irregular::zset::zpopmax(tx, args),
+        "ZPOPMIN" => irregular::zset::zpopmin(tx, args),
+        "ZRANDMEMBER" => irregular::zset::zrandmember(tx, args),
+        "ZRANGE" => irregular::zset::zrange(tx, args),
+        "ZRANGEBYLEX" => irregular::zset::zrangebylex(tx, args),
+        "ZRANGEBYSCORE" => irregular::zset::zrangebyscore(tx, args),
+        "ZRANGESTORE" => irregular::zset::zrangestore(tx, args),
+        "ZRANK" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.zrank(a0, a1)?.into_reply()) }
+        "ZREM" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.zrem(a0, a1)?.into_reply()) }
+        "ZREMRANGEBYLEX" => irregular::zset::zremrangebylex(tx, args),
+        "ZREMRANGEBYRANK" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.integer()?; Ok(tx.zremrangebyrank(a0, a1, a2)?.into_reply()) }
+        "ZREMRANGEBYSCORE" => irregular::zset::zremrangebyscore(tx, args),
+        "ZREVRANGE" => irregular::zset::zrevrange(tx, args),
+        "ZREVRANGEBYLEX" => irregular::zset::zrevrangebylex(tx, args),
+        "ZREVRANGEBYSCORE" => irregular::zset::zrevrangebyscore(tx, args),
+        "ZREVRANK" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.zrevrank(a0, a1)?.into_reply()) }
+        "ZSCORE" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.zscore(a0, a1)?.into_reply()) }
+        "ZUNION" => irregular::zset::zunion(tx, args),
+        "ZUNIONSTORE" => irregular::zset::zunionstore(tx, args),
+        "COPY" => irregular::key::copy(tx, args),
+        "DBSIZE" => { Ok(tx.dbsize()?.into_reply()) }
         "DEL" => { let a0 = args.all(); Ok(tx.del(a0)?.into_reply()) }
         "EXISTS" => { let a0 = args.all(); Ok(tx.exists(a0)?.into_reply()) }
+        "EXPIRE" => irregular::key::expire(tx, args),
+        "EXPIREAT" => irregular::key::expireat(tx, args),
+        "EXPIRETIME" => { let a0 = args.bytes()?; Ok(tx.expiretime(a0)?.into_reply()) }
+        "FLUSHALL" => irregular::key::flushall(tx, args),
+        "FLUSHDB" => irregular::key::flushdb(tx, args),
+        "KEYS" => { let a0 = args.bytes()?; Ok(tx.keys(a0)?.into_reply()) }
+        "MOVE" => irregular::key::r#move(tx, args),
+        "OBJECT" => irregular::key::object(tx, args),
+        "PERSIST" => { let a0 = args.bytes()?; Ok(tx.persist(a0)?.into_reply()) }
+        "PEXPIRE" => irregular::key::pexpire(tx, args),
+        "PEXPIREAT" => irregular::key::pexpireat(tx, args),
+        "PEXPIRETIME" => { let a0 = args.bytes()?; Ok(tx.pexpiretime(a0)?.into_reply()) }
+        "PTTL" => { let a0 = args.bytes()?; Ok(tx.pttl(a0)?.into_reply()) }
+        "RANDOMKEY" => { Ok(tx.randomkey()?.into_reply()) }
+        "RENAME" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.rename(a0, a1)?.into_reply()) }
+        "RENAMENX" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.renamenx(a0, a1)?.into_reply()) }
+        "SWAPDB" => irregular::key::swapdb(tx, args),
+        "TOUCH" => { let a0 = args.all(); Ok(tx.touch(a0)?.into_reply()) }
+        "TTL" => { let a0 = args.bytes()?; Ok(tx.ttl(a0)?.into_reply()) }
         "TYPE" => irregular::key::r#type(tx, args),
+        "UNLINK" => { let a0 = args.all(); Ok(tx.unlink(a0)?.into_reply()) }
+        "HSCAN" => irregular::scan::hscan(tx, args),
+        "SCAN" => irregular::scan::scan(tx, args),
+        "SSCAN" => irregular::scan::sscan(tx, args),
+        "ZSCAN" => irregular::scan::zscan(tx, args),
+        "SORT" => irregular::sort::sort(tx, args),
+        "SORT_RO" => irregular::sort::sort_ro(tx, args),
         _ => Ok(Reply::Nil),
     }
 }

@@ -1,0 +1,266 @@
+//! RENAME, COPY, MOVE: a key's value under another name or in another database.
+//!
+//! A string is one record. The rows of a collection bear its key, so they are written again under
+//! a version of their own: the time is that of the number of members, and so is the memory, since
+//! all of it is one batch. The old rows are not touched: no record names them any more.
+
+use crate::encoding::keys::{after_prefix, prefix, row_key};
+use crate::encoding::meta::{Body, Type, encode_collection};
+use crate::engine::TreeId;
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::db::commands;
+use crate::types::txn::{DATA, Record, SCORE, Tx};
+
+commands! {
+    /// RENAME: gives the key another name, in place of what has that name; the expiry goes along.
+    /// A collection takes as long as it has members.
+    write [key, new_key] fn rename(key: &[u8], new_key: &[u8]) -> ();
+    /// RENAMENX: RENAME, unless there is a key of that name; whether it was done.
+    write [key, new_key] fn renamenx(key: &[u8], new_key: &[u8]) -> bool;
+    /// COPY: gives another key the same value and expiry; whether it was done: not if the source
+    /// is missing, nor if the destination exists and is not to be replaced.
+    write [key, to] fn copy(key: &[u8], to: &[u8], replace: bool) -> bool;
+    /// COPY with DB: the same into another database. Waits until no other write is under way.
+    alone fn copy_to(key: &[u8], to: &[u8], database: u32, replace: bool) -> bool;
+    /// MOVE: takes the key to another database; whether it was done: not if it is missing here or
+    /// exists there. Waits until no other write is under way.
+    alone fn r#move(key: &[u8], database: u32) -> bool;
+}
+
+fn no_such_key() -> Error {
+    Error::new(ErrorKind::NoSuchKey, "ERR no such key")
+}
+
+fn same_object() -> Error {
+    Error::new(ErrorKind::Invalid, "ERR source and destination objects are the same")
+}
+
+impl Tx<'_> {
+    pub(crate) fn rename(&mut self, key: &[u8], new_key: &[u8]) -> Result<()> {
+        let record = self.record(key)?.ok_or_else(no_such_key)?;
+        if key != new_key {
+            self.duplicate(key, &record, self.database(), new_key)?;
+            self.delete_record(key);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn renamenx(&mut self, key: &[u8], new_key: &[u8]) -> Result<bool> {
+        let record = self.record(key)?.ok_or_else(no_such_key)?;
+        if self.record(new_key)?.is_some() {
+            return Ok(false);
+        }
+        self.duplicate(key, &record, self.database(), new_key)?;
+        self.delete_record(key);
+        Ok(true)
+    }
+
+    pub(crate) fn copy(&mut self, key: &[u8], to: &[u8], replace: bool) -> Result<bool> {
+        self.copy_to(key, to, self.database(), replace)
+    }
+
+    pub(crate) fn copy_to(
+        &mut self,
+        key: &[u8],
+        to: &[u8],
+        database: u32,
+        replace: bool,
+    ) -> Result<bool> {
+        self.space_of(database)?;
+        if database == self.database() && key == to {
+            return Err(same_object());
+        }
+        let Some(record) = self.record(key)? else { return Ok(false) };
+        if !replace && self.on_database(database, |tx| tx.record(to))?.is_some() {
+            return Ok(false);
+        }
+        self.duplicate(key, &record, database, to)?;
+        Ok(true)
+    }
+
+    pub(crate) fn r#move(&mut self, key: &[u8], database: u32) -> Result<bool> {
+        self.space_of(database)?;
+        if database == self.database() {
+            return Err(same_object());
+        }
+        let Some(record) = self.record(key)? else { return Ok(false) };
+        if self.on_database(database, |tx| tx.record(key))?.is_some() {
+            return Ok(false);
+        }
+        self.duplicate(key, &record, database, key)?;
+        self.delete_record(key);
+        Ok(true)
+    }
+
+    /// Gives `to` in `database` the value and expiry of `key`, in place of whatever it has.
+    fn duplicate(&mut self, key: &[u8], record: &Record, database: u32, to: &[u8]) -> Result<()> {
+        if record.header.kind == Type::String {
+            let bytes = record.bytes.to_vec();
+            return self.on_database(database, |tx| tx.put_record(to, bytes));
+        }
+        let body = self.body(key, record)?;
+        let source = prefix(self.space(), key, body.version());
+        self.on_database(database, |tx| {
+            let version = tx.new_version();
+            let target = prefix(tx.space(), to, version);
+            let copied = match body {
+                Body::Members { size, .. } => {
+                    let end = after_prefix(&source);
+                    tx.copy_rows(DATA, &source, &target, &source, end.as_deref())?;
+                    if record.header.kind == Type::ZSet {
+                        tx.copy_rows(SCORE, &source, &target, &source, end.as_deref())?;
+                    }
+                    Body::Members { version, size }
+                }
+                Body::Span { head, tail, .. } => {
+                    // Rows outside are dead.
+                    let first = row_key(&source, &head.to_be_bytes());
+                    let end = row_key(&source, &tail.to_be_bytes());
+                    tx.copy_rows(DATA, &source, &target, &first, Some(&end))?;
+                    Body::Span { version, head, tail }
+                }
+            };
+            tx.put_record(to, encode_collection(record.header, copied))
+        })
+    }
+
+    /// Writes the rows of `[lower, upper)`, which begin with `source`, again with `target`.
+    fn copy_rows(
+        &mut self,
+        tree: TreeId,
+        source: &[u8],
+        target: &[u8],
+        lower: &[u8],
+        upper: Option<&[u8]>,
+    ) -> Result<()> {
+        let mut walk = self.rows(tree, lower, upper, false)?;
+        while walk.advance()? {
+            let sub_key = walk.key().get(source.len()..).unwrap_or_default();
+            self.put_row(tree, &row_key(target, sub_key), walk.value_bytes());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding::keys::score_key;
+    use crate::encoding::order::score_bytes;
+    use crate::options::Options;
+    use crate::types::{Db, ExpireIf};
+
+    fn db() -> Db {
+        Db::open(":memory:", Options::default()).unwrap()
+    }
+
+    /// One key of each type, each with two members.
+    fn fill(db: &Db) {
+        db.set(b"string", b"v").unwrap();
+        db.write(&[b"hash", b"set", b"zset", b"list"], |tx| {
+            for (key, kind) in
+                [(&b"hash"[..], Type::Hash), (b"set", Type::Set), (b"zset", Type::ZSet)]
+            {
+                let mut collection = tx.new_collection(key, kind)?;
+                for (member, score) in [(b"a", 2.0), (b"b", 1.0)] {
+                    let value = match kind {
+                        Type::Hash => b"value".to_vec(),
+                        Type::ZSet => score_bytes(score).to_vec(),
+                        _ => Vec::new(),
+                    };
+                    collection.put(tx, member, value)?;
+                    if kind == Type::ZSet {
+                        let row = score_key(collection.prefix(), score, member);
+                        tx.put_row(SCORE, &row, Vec::new());
+                    }
+                }
+                tx.save(&collection)?;
+            }
+            tx.put_elements(b"list", [&b"x"[..], b"y"].map(bytes::Bytes::from).to_vec())
+        })
+        .unwrap();
+    }
+
+    /// What can be read of a key: type, expiry, rows without their prefix.
+    fn shown(db: &Db, key: &[u8]) -> Option<(Type, u64, Vec<Vec<u8>>)> {
+        db.read(|tx| {
+            let Some(record) = tx.record(key)? else { return Ok(None) };
+            let mut rows = Vec::new();
+            if record.header.kind == Type::String {
+                rows.push(record.value().to_vec());
+            } else {
+                let prefix = prefix(tx.space(), key, tx.body(key, &record)?.version());
+                for tree in [DATA, SCORE] {
+                    let mut walk =
+                        tx.rows(tree, &prefix, after_prefix(&prefix).as_deref(), false)?;
+                    while walk.advance()? {
+                        rows.push([&walk.key()[prefix.len()..], b"=", walk.value()].concat());
+                    }
+                }
+            }
+            Ok(Some((record.header.kind, record.header.expire_ms, rows)))
+        })
+        .unwrap()
+    }
+
+    const KEYS: [&[u8]; 5] = [b"string", b"hash", b"set", b"zset", b"list"];
+
+    #[test]
+    fn every_type_keeps_its_rows_and_expiry_when_renamed() {
+        let db = db();
+        fill(&db);
+        for key in KEYS {
+            db.expire(key, 1000, ExpireIf::ALWAYS).unwrap();
+            let before = shown(&db, key);
+            db.set(b"other", b"gone").unwrap();
+            db.rename(key, b"other").unwrap();
+            assert_eq!(shown(&db, b"other"), before);
+            assert_eq!(shown(&db, key), None);
+            assert!(db.renamenx(b"other", key).unwrap());
+            assert_eq!(shown(&db, key), before);
+        }
+        assert_eq!(db.rename(b"none", b"none").unwrap_err().message(), "ERR no such key");
+        db.rename(b"zset", b"zset").unwrap();
+        assert!(!db.renamenx(b"zset", b"zset").unwrap());
+        assert!(!db.renamenx(b"zset", b"hash").unwrap());
+    }
+
+    #[test]
+    fn a_copy_and_its_source_are_independent() {
+        let db = db();
+        fill(&db);
+        for key in KEYS {
+            let before = shown(&db, key);
+            assert!(db.copy(key, b"copy", true).unwrap());
+            assert!(!db.copy(key, b"copy", false).unwrap());
+            assert_eq!(shown(&db, b"copy"), before);
+            db.del(&[key]).unwrap();
+            assert_eq!(shown(&db, b"copy"), before);
+            db.rename(b"copy", key).unwrap();
+        }
+        assert!(!db.copy(b"none", b"copy", true).unwrap());
+        let same = "ERR source and destination objects are the same";
+        assert_eq!(db.copy(b"none", b"none", true).unwrap_err().message(), same);
+    }
+
+    #[test]
+    fn a_key_goes_to_another_database_with_all_it_has() {
+        let db = db();
+        fill(&db);
+        let other = db.select(3).unwrap();
+        for key in KEYS {
+            db.expire(key, 1000, ExpireIf::ALWAYS).unwrap();
+            let before = shown(&db, key);
+            assert!(db.copy_to(key, b"copy", 3, true).unwrap());
+            assert_eq!(shown(&other, b"copy"), before);
+            assert!(db.r#move(key, 3).unwrap());
+            assert_eq!((shown(&db, key), shown(&other, key)), (None, before.clone()));
+            assert!(!db.r#move(key, 3).unwrap(), "it is missing");
+            assert!(other.copy_to(key, key, 0, false).unwrap());
+            assert!(!db.r#move(key, 3).unwrap(), "it exists there");
+            assert_eq!(shown(&db, key), before);
+        }
+        assert!(db.r#move(b"none", 0).is_err());
+        assert_eq!(db.r#move(b"x", 99).unwrap_err().message(), "ERR DB index is out of range");
+    }
+}

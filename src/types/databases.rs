@@ -1,0 +1,319 @@
+//! Whole databases: what is in them, emptying and swapping them.
+//!
+//! A database is emptied by pointing its number at a space that was never used, and two are
+//! swapped by exchanging theirs: each in the same time whatever they hold. The keys left behind
+//! are unreachable; compaction takes them away.
+
+use bytes::Bytes;
+
+use crate::encoding::keys::{after_prefix, meta_key, split_meta_key};
+use crate::encoding::meta::Header;
+use crate::error::Result;
+use crate::types::cursors::random;
+use crate::types::db::commands;
+use crate::types::glob;
+use crate::types::txn::{META, Tx, Walk};
+
+commands! {
+    /// DBSIZE: how many keys exist: exact, by looking at each.
+    read fn dbsize() -> i64;
+    /// KEYS: the keys that match the pattern, in the order of their bytes.
+    read fn keys(pattern: &[u8]) -> Vec<Bytes>;
+    /// RANDOMKEY: some key. Among up to 4,096 each is as likely as any other; among more, one
+    /// after a wide gap in the order of keys is likelier.
+    read fn randomkey() -> Option<Bytes>;
+    /// FLUSHDB: removes all keys of this database, in the same time however many there are. Waits
+    /// until no other write is under way.
+    alone fn flushdb() -> ();
+    /// FLUSHALL: FLUSHDB for every database, at once.
+    alone fn flushall() -> ();
+    /// SWAPDB: exchanges what two databases hold, in the same time however much it is. Waits until
+    /// no other write is under way.
+    alone fn swapdb(a: u32, b: u32) -> ();
+}
+
+/// Up to so many keys RANDOMKEY looks at all of them.
+const COUNTED: u64 = 4096;
+/// Keys that have expired and are passed before another place is tried.
+const PASSED: usize = 64;
+/// Places tried before all keys are walked.
+const PLACES: usize = 32;
+
+impl Tx<'_> {
+    /// The records of the selected database from `first` on, expired ones included.
+    pub(crate) fn records(&self, first: &[u8], backward: bool) -> Result<Walk> {
+        let end = after_prefix(&self.space().to_bytes());
+        self.rows(META, &meta_key(self.space(), first), end.as_deref(), backward)
+    }
+
+    /// The header of a record that [`Tx::records`] shows, if its key exists now.
+    pub(crate) fn live_header(&self, walk: &Walk) -> Result<Option<Header>> {
+        let header = self.header_of(user_key(walk), walk.value())?;
+        Ok(Some(header).filter(|header| !header.expired(self.now())))
+    }
+
+    pub(crate) fn dbsize(&self) -> Result<i64> {
+        let mut walk = self.records(b"", false)?;
+        let mut size = 0;
+        while walk.advance()? {
+            size += i64::from(self.live_header(&walk)?.is_some());
+        }
+        Ok(size)
+    }
+
+    pub(crate) fn keys(&self, pattern: &[u8]) -> Result<Vec<Bytes>> {
+        let mut walk = self.records(b"", false)?;
+        let mut found = Vec::new();
+        while walk.advance()? {
+            let key = user_key(&walk);
+            if glob::matches(pattern, key) && self.live_header(&walk)?.is_some() {
+                found.push(Bytes::copy_from_slice(key));
+            }
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn randomkey(&self) -> Result<Option<Bytes>> {
+        let mut walk = self.records(b"", false)?;
+        let mut chosen = None;
+        let mut live = 0u64;
+        for _ in 0..COUNTED {
+            if !walk.advance()? {
+                return Ok(chosen);
+            }
+            if self.live_header(&walk)?.is_some() {
+                live += 1;
+                if random().is_multiple_of(live) {
+                    chosen = Some(Bytes::copy_from_slice(user_key(&walk)));
+                }
+            }
+        }
+        self.key_at_random_place()
+    }
+
+    fn key_at_random_place(&self) -> Result<Option<Bytes>> {
+        let (mut first, mut last) = (self.records(b"", false)?, self.records(b"", true)?);
+        if !first.advance()? || !last.advance()? {
+            return Ok(None);
+        }
+        for _ in 0..PLACES {
+            let place = between(user_key(&first), user_key(&last));
+            if let Some(key) = self.first_live(&place, PASSED)? {
+                return Ok(Some(key));
+            }
+        }
+        self.first_live(b"", usize::MAX)
+    }
+
+    /// The first key from `place` on that exists now, unless more than `passed` have expired.
+    fn first_live(&self, place: &[u8], passed: usize) -> Result<Option<Bytes>> {
+        let mut walk = self.records(place, false)?;
+        for _ in 0..passed {
+            if !walk.advance()? {
+                break;
+            }
+            if self.live_header(&walk)?.is_some() {
+                return Ok(Some(Bytes::copy_from_slice(user_key(&walk))));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn flushdb(&mut self) -> Result<()> {
+        self.frees_space();
+        self.empty_database(self.database())
+    }
+
+    pub(crate) fn flushall(&mut self) -> Result<()> {
+        self.frees_space();
+        (0..self.store().spaces().count()).try_for_each(|number| self.empty_database(number))
+    }
+
+    pub(crate) fn swapdb(&mut self, a: u32, b: u32) -> Result<()> {
+        let (space_a, space_b) = (self.space_of(a)?, self.space_of(b)?);
+        if a != b {
+            self.assign_space(a, space_b);
+            self.assign_space(b, space_a);
+        }
+        Ok(())
+    }
+}
+
+/// The user key of a record.
+pub(crate) fn user_key(walk: &Walk) -> &[u8] {
+    split_meta_key(walk.key()).map_or(&[], |(_, key)| key)
+}
+
+/// A random place in the order of bytes from `first` to `last`: what they begin with in common,
+/// then a number between those that their next eight bytes are.
+fn between(first: &[u8], last: &[u8]) -> Vec<u8> {
+    let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+    let number = |key: &[u8]| {
+        let mut bytes = [0; 8];
+        for (to, from) in bytes.iter_mut().zip(key.iter().skip(common)) {
+            *to = *from;
+        }
+        u64::from_be_bytes(bytes)
+    };
+    let (low, high) = (number(first), number(last));
+    let span = high.saturating_sub(low).saturating_add(1);
+    let place = low.saturating_add(random() % span);
+    let mut key = first.get(..common).unwrap_or_default().to_vec();
+    key.extend_from_slice(&place.to_be_bytes());
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::engine::MemFs;
+    use crate::io::clock::ManualClock;
+    use crate::options::Options;
+    use crate::types::{Db, ExpireIf};
+
+    fn on(fs: &Arc<MemFs>, clock: &Arc<ManualClock>) -> Db {
+        let (fs, clock) = (fs.clone(), clock.clone());
+        Db::open_on(fs, Path::new("/db"), Options::default(), clock).unwrap()
+    }
+
+    #[test]
+    fn an_emptied_or_swapped_database_is_so_after_reopening() {
+        let (fs, clock) = (Arc::new(MemFs::untracked()), Arc::new(ManualClock::at(1)));
+        let db = on(&fs, &clock);
+        let one = db.select(1).unwrap();
+        db.set(b"a", b"0").unwrap();
+        one.set(b"b", b"1").unwrap();
+        db.flushdb().unwrap();
+        assert_eq!((db.dbsize().unwrap(), one.dbsize().unwrap()), (0, 1));
+        db.set(b"c", b"2").unwrap();
+        db.swapdb(0, 1).unwrap();
+        let check = |db: &Db| {
+            let one = db.select(1).unwrap();
+            assert_eq!(db.keys(b"*").unwrap(), ["b"]);
+            assert_eq!(one.keys(b"*").unwrap(), ["c"]);
+            assert_eq!(one.get(b"c").unwrap().as_deref(), Some(&b"2"[..]));
+        };
+        check(&db);
+        db.close().unwrap();
+        let db = on(&fs, &clock);
+        check(&db);
+        db.flushall().unwrap();
+        db.close().unwrap();
+        let db = on(&fs, &clock);
+        for number in 0..16 {
+            let db = db.select(number).unwrap();
+            assert_eq!(db.keys(b"*").unwrap(), [""; 0]);
+            db.set(b"k", number.to_string().as_bytes()).unwrap();
+        }
+        db.flushdb().unwrap();
+        for number in 0..16 {
+            let value = db.select(number).unwrap().get(b"k").unwrap();
+            assert_eq!(value.is_some(), number > 0, "no two databases share a space");
+        }
+    }
+
+    #[test]
+    fn ids_of_spaces_are_never_used_twice_even_in_one_transaction() {
+        let (fs, clock) = (Arc::new(MemFs::untracked()), Arc::new(ManualClock::at(1)));
+        let mut seen = HashSet::new();
+        for _ in 0..3 {
+            let db = on(&fs, &clock);
+            db.write_alone(|tx| {
+                for _ in 0..3 {
+                    tx.set(b"k", b"v")?;
+                    assert!(seen.insert(tx.space()));
+                    tx.flushdb()?;
+                    assert_eq!(tx.dbsize()?, 0);
+                }
+                tx.swapdb(0, 1)?;
+                tx.set(b"k", b"v")
+            })
+            .unwrap();
+            assert_eq!(db.dbsize().unwrap(), 1);
+            db.close().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_fails_changes_no_database() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        db.set(b"k", b"v").unwrap();
+        let failed = db.write_alone(|tx| {
+            tx.flushall()?;
+            tx.swapdb(0, 99)
+        });
+        assert_eq!(failed.unwrap_err().message(), "ERR DB index is out of range");
+        assert_eq!(db.dbsize().unwrap(), 1);
+    }
+
+    /// A writer that chose its locks before the database was emptied must not go on with them:
+    /// two would then append to the same value, and both reply the same length. Since a value
+    /// that got to a length was one byte shorter before, no length may be replied more often than
+    /// the one before it.
+    #[test]
+    fn appends_around_flushes_are_not_lost() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        let append = || (0..500).map(|_| db.append(b"k", b"x").unwrap()).collect::<Vec<_>>();
+        let replies: Vec<i64> = std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..3).map(|_| scope.spawn(append)).collect();
+            for _ in 0..100 {
+                db.flushdb().unwrap();
+            }
+            writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
+        });
+        let times = |length| replies.iter().filter(|reply| **reply == length).count();
+        for length in 2..=*replies.iter().max().unwrap() {
+            assert!(times(length) <= times(length - 1), "{length}");
+        }
+    }
+
+    #[test]
+    fn expired_keys_are_not_counted_listed_or_chosen() {
+        let clock = Arc::new(ManualClock::at(1000));
+        let db = on(&Arc::new(MemFs::untracked()), &clock);
+        for n in 0..6000 {
+            let key = format!("key:{n:05}");
+            db.set(key.as_bytes(), b"v").unwrap();
+            if n != 3000 {
+                db.pexpire(key.as_bytes(), 10, ExpireIf::ALWAYS).unwrap();
+            }
+        }
+        assert_eq!(db.dbsize().unwrap(), 6000);
+        let chosen: HashSet<_> = (0..20).map(|_| db.randomkey().unwrap().unwrap()).collect();
+        assert!(chosen.len() > 5, "{chosen:?}");
+        clock.advance(10);
+        assert_eq!(db.dbsize().unwrap(), 1);
+        assert_eq!(db.keys(b"key:*").unwrap(), ["key:03000"]);
+        assert_eq!(db.randomkey().unwrap().as_deref(), Some(&b"key:03000"[..]));
+        db.del(&[b"key:03000"]).unwrap();
+        assert_eq!(db.randomkey().unwrap(), None);
+    }
+
+    #[test]
+    fn every_key_of_a_small_database_is_chosen_sometimes() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        assert_eq!(db.randomkey().unwrap(), None);
+        for key in [&b""[..], b"a", b"aa", b"\xff\xff"] {
+            db.set(key, b"v").unwrap();
+        }
+        let chosen: HashSet<_> = (0..200).map(|_| db.randomkey().unwrap().unwrap()).collect();
+        assert_eq!(chosen.len(), 4);
+    }
+
+    #[test]
+    fn a_place_lies_between_its_bounds() {
+        for (first, last) in
+            [(&b"a"[..], &b"b"[..]), (b"", b"\xff"), (b"key:1", b"key:9"), (b"x", b"x")]
+        {
+            for _ in 0..100 {
+                let place = between(first, last);
+                assert!(place.as_slice() >= first, "{place:?}");
+                assert!(place.get(..last.len()).unwrap() <= last, "{place:?}");
+            }
+        }
+    }
+}

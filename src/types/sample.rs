@@ -1,0 +1,287 @@
+//! Members of a collection chosen at random, for HRANDFIELD, SRANDMEMBER, SPOP, ZRANDMEMBER.
+//!
+//! A collection of up to [`COUNTED`] members, or one of which a third or more is asked for, is
+//! counted off from its first member: every member is exactly as likely as any other. A larger
+//! one is not read whole:
+//!
+//! 1. Descend the tree that the members' bytes form: at each fork choose one of the next bytes
+//!    that occur, all alike, until at most [`LEAF`] members share the bytes chosen; choose one of
+//!    them, all alike. The probability `p` of ending at this member is known.
+//! 2. Keep it with probability `min(1, 1 / (2 n p))`, n being the number of members; else begin
+//!    again, up to [`TRIALS`] times, and then choose among what was found in proportion to `1 / p`.
+//!
+//! The bias that is left: no member has more than its fair chance but through others having less,
+//! and those are the members with `p < 1 / (2 n)`. Numbered names, hashes and random bytes fork so
+//! evenly that there are hardly any such. Names that fork very unevenly (each a prefix of the
+//! next, say) end at the limit of trials, and the early ones of them are chosen too often.
+//!
+//! A fork costs a seek for each byte that occurs there. Forks are remembered during a call.
+
+use std::collections::hash_map::{Entry, RandomState};
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, Hasher};
+
+use bytes::Bytes;
+
+use crate::encoding::keys::after_prefix;
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::splitmix::SplitMix64;
+use crate::types::collection::Collection;
+use crate::types::number::out_of_range;
+use crate::types::txn::{Tx, Walk};
+
+/// Collections of up to this many members are counted off.
+pub(crate) const COUNTED: u64 = 4096;
+/// Members that share a prefix are counted off up to this many.
+const LEAF: u64 = 64;
+/// How often a member is tried before one of those tried is taken.
+const TRIALS: usize = 64;
+/// More repetitions than this are refused: the answer is made in memory.
+const MOST_REPEATED: u64 = 1 << 24;
+
+/// How many members, and whether one may come twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// This many different ones, all if there are fewer.
+    Different(u64),
+    /// This many, each chosen from all.
+    Repeated(u64),
+}
+
+impl Choice {
+    /// As the commands count: a negative number allows repetitions.
+    pub(crate) fn of_count(count: i64) -> Self {
+        match u64::try_from(count) {
+            Ok(count) => Self::Different(count),
+            Err(_) => Self::Repeated(count.unsigned_abs()),
+        }
+    }
+}
+
+/// A member and what is stored beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sampled {
+    pub(crate) member: Bytes,
+    pub(crate) value: Bytes,
+}
+
+impl Tx<'_> {
+    /// Members chosen at random; see the module's documentation. Different ones may come in the
+    /// order of their bytes, repeated ones come in random order.
+    pub(crate) fn sample(&self, from: &Collection, choice: Choice) -> Result<Vec<Sampled>> {
+        let mut sampler = Sampler::new(self, from);
+        let walks = |wanted: u64| from.len() <= COUNTED || wanted >= from.len() / 3;
+        match choice {
+            _ if from.len() == 0 => Ok(Vec::new()),
+            Choice::Different(wanted) if walks(wanted) => sampler.select(wanted),
+            Choice::Different(wanted) => sampler.different(wanted),
+            Choice::Repeated(wanted) if wanted > MOST_REPEATED => Err(out_of_range("")),
+            Choice::Repeated(wanted) if walks(wanted) => sampler.pick_ranks(wanted),
+            Choice::Repeated(wanted) => (0..wanted).map(|_| sampler.draw()).collect(),
+        }
+    }
+
+    /// One member chosen at random, if there is any.
+    pub(crate) fn sample_one(&self, from: &Collection) -> Result<Option<Sampled>> {
+        Ok(self.sample(from, Choice::Different(1))?.pop())
+    }
+}
+
+/// What the members with a common prefix are.
+#[derive(Clone, Debug)]
+enum Node {
+    /// This many.
+    Leaf(u64),
+    /// They go on with different bytes after `stem`, which is the prefix or longer; `None` if the
+    /// stem itself is a member.
+    Fork { stem: Vec<u8>, ways: Vec<Option<u8>> },
+}
+
+struct Sampler<'a, 's> {
+    tx: &'a Tx<'s>,
+    from: &'a Collection,
+    random: SplitMix64,
+    nodes: HashMap<Vec<u8>, Node>,
+}
+
+impl<'a, 's> Sampler<'a, 's> {
+    fn new(tx: &'a Tx<'s>, from: &'a Collection) -> Self {
+        // Every RandomState is keyed differently, from the operating system's randomness.
+        let random = SplitMix64::new(RandomState::new().build_hasher().finish());
+        Self { tx, from, random, nodes: HashMap::new() }
+    }
+
+    fn sampled(&self, walk: &Walk) -> Sampled {
+        let member = Bytes::copy_from_slice(self.from.sub_key(walk.key()));
+        Sampled { member, value: walk.value_bytes() }
+    }
+
+    /// Takes each member with the probability that the number still wanted has among those left.
+    fn select(&mut self, wanted: u64) -> Result<Vec<Sampled>> {
+        let mut left = self.from.len();
+        let mut wanted = wanted.min(left);
+        let mut chosen = Vec::new();
+        let mut walk = self.from.walk(self.tx)?;
+        while wanted > 0 && walk.advance()? {
+            if self.random.below(left) < wanted {
+                chosen.push(self.sampled(&walk));
+                wanted -= 1;
+            }
+            left = left.saturating_sub(1);
+        }
+        Ok(chosen)
+    }
+
+    /// Ranks chosen first, then looked up in one walk.
+    fn pick_ranks(&mut self, wanted: u64) -> Result<Vec<Sampled>> {
+        let ranks: Vec<u64> = (0..wanted).map(|_| self.random.below(self.from.len())).collect();
+        let mut ascending = ranks.clone();
+        ascending.sort_unstable();
+        ascending.dedup();
+        let mut members = HashMap::with_capacity(ascending.len());
+        let mut walk = self.from.walk(self.tx)?;
+        let (mut next, mut rank) = (ascending.into_iter().peekable(), 0);
+        while next.peek().is_some() && walk.advance()? {
+            if next.next_if_eq(&rank).is_some() {
+                members.insert(rank, self.sampled(&walk));
+            }
+            rank += 1;
+        }
+        Ok(ranks.iter().filter_map(|rank| members.get(rank).cloned()).collect())
+    }
+
+    /// Draws until there are enough different ones. Where the members fork so unevenly that some
+    /// are hardly ever drawn, all are counted off after all.
+    fn different(&mut self, wanted: u64) -> Result<Vec<Sampled>> {
+        let mut seen = HashSet::new();
+        let mut chosen = Vec::new();
+        for _ in 0..wanted.saturating_mul(16) {
+            let drawn = self.draw()?;
+            if seen.insert(drawn.member.clone()) {
+                chosen.push(drawn);
+            }
+            if seen.len() as u64 >= wanted {
+                return Ok(chosen);
+            }
+        }
+        self.select(wanted)
+    }
+
+    /// One member: step 2 of the module's documentation.
+    fn draw(&mut self) -> Result<Sampled> {
+        let fair = 1.0 / (2.0 * self.from.len() as f64);
+        let (mut kept, mut weight) = (None, 0.0);
+        for _ in 0..TRIALS {
+            let (found, probability) = self.descend()?;
+            let Some(found) = found else { continue };
+            if self.chance() * probability < fair {
+                return Ok(found);
+            }
+            weight += probability.recip();
+            if self.chance() * weight * probability < 1.0 {
+                kept = Some(found);
+            }
+        }
+        kept.ok_or_else(|| {
+            Error::new(ErrorKind::Corrupt, "a collection has fewer members than its size")
+        })
+    }
+
+    /// A number in `[0, 1)`.
+    fn chance(&mut self) -> f64 {
+        const STEPS: u64 = 1 << 53;
+        self.random.below(STEPS) as f64 / STEPS as f64
+    }
+
+    /// A member and the probability of ending there: step 1 of the module's documentation.
+    fn descend(&mut self) -> Result<(Option<Sampled>, f64)> {
+        let (mut prefix, mut probability) = (Vec::new(), 1.0);
+        loop {
+            let (mut next, ways) = match self.node(&prefix)? {
+                Node::Leaf(count) => {
+                    let steps = self.random.below(count);
+                    let found = self.member_after(&prefix, steps)?;
+                    return Ok((found, probability / count.max(1) as f64));
+                }
+                Node::Fork { stem, ways } => (stem, ways),
+            };
+            probability /= ways.len().max(1) as f64;
+            let way = usize::try_from(self.random.below(ways.len() as u64)).unwrap_or(0);
+            match ways.get(way).copied().flatten() {
+                Some(byte) => next.push(byte),
+                None => return Ok((self.member_after(&next, 0)?, probability)),
+            }
+            prefix = next;
+        }
+    }
+
+    fn member_after(&self, prefix: &[u8], steps: u64) -> Result<Option<Sampled>> {
+        let mut walk = self.from.walk_from(self.tx, prefix, false)?;
+        for _ in 0..=steps {
+            if !walk.advance()? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(self.sampled(&walk)))
+    }
+
+    fn node(&mut self, prefix: &[u8]) -> Result<Node> {
+        if let Some(node) = self.nodes.get(prefix) {
+            return Ok(node.clone());
+        }
+        let node = self.read_node(prefix)?;
+        if let Entry::Vacant(place) = self.nodes.entry(prefix.to_vec()) {
+            place.insert(node.clone());
+        }
+        Ok(node)
+    }
+
+    fn read_node(&self, prefix: &[u8]) -> Result<Node> {
+        let mut walk = self.from.walk_from(self.tx, prefix, false)?;
+        let mut first = Vec::new();
+        for count in 0..=LEAF {
+            if !walk.advance()? || !self.from.sub_key(walk.key()).starts_with(prefix) {
+                return Ok(Node::Leaf(count));
+            }
+            if count == 0 {
+                first = self.from.sub_key(walk.key()).to_vec();
+            }
+        }
+        let end = after_prefix(prefix).unwrap_or_default();
+        let mut last = self.from.walk_from(self.tx, &end, true)?;
+        last.advance()?;
+        let last = self.from.sub_key(last.key());
+        let shared = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+        first.truncate(shared);
+        let ways = self.read_ways(&first)?;
+        Ok(Node::Fork { stem: first, ways })
+    }
+
+    /// The bytes with which members go on after `stem`.
+    fn read_ways(&self, stem: &[u8]) -> Result<Vec<Option<u8>>> {
+        let mut ways = Vec::new();
+        let mut from = stem.to_vec();
+        loop {
+            let mut walk = self.from.walk_from(self.tx, &from, false)?;
+            if !walk.advance()? {
+                return Ok(ways);
+            }
+            let Some(rest) = self.from.sub_key(walk.key()).strip_prefix(stem) else {
+                return Ok(ways);
+            };
+            let way = rest.first().copied();
+            ways.push(way);
+            from.truncate(stem.len());
+            match way {
+                None => from.push(0),
+                Some(byte) => match byte.checked_add(1) {
+                    Some(next) => from.push(next),
+                    None => return Ok(ways),
+                },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

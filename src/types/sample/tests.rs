@@ -1,0 +1,118 @@
+use std::collections::{HashMap, HashSet};
+
+use super::*;
+use crate::options::Options;
+use crate::types::Db;
+
+fn set_of(members: impl Iterator<Item = Vec<u8>>) -> Db {
+    let db = Db::open(":memory:", Options::default()).unwrap();
+    let members: Vec<_> = members.collect();
+    for some in members.chunks(10_000) {
+        db.sadd(b"s", &some.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+    }
+    db
+}
+
+fn numbered(count: u64) -> Db {
+    set_of((0..count).map(|n| format!("member:{n:07}").into_bytes()))
+}
+
+/// How often each was drawn, by a part of its name.
+fn tally<T: Eq + std::hash::Hash>(drawn: &[Bytes], part: impl Fn(&[u8]) -> T) -> HashMap<T, u32> {
+    let mut counts = HashMap::new();
+    for member in drawn {
+        *counts.entry(part(member)).or_insert(0) += 1;
+    }
+    counts
+}
+
+#[test]
+fn every_member_of_a_small_collection_is_equally_likely() {
+    let db = numbered(10);
+    let drawn = db.srandmember_count(b"s", -10_000).unwrap();
+    let one_by_one: Vec<_> = (0..10_000).map(|_| db.srandmember(b"s").unwrap().unwrap()).collect();
+    for drawn in [drawn, one_by_one] {
+        let counts = tally(&drawn, <[u8]>::to_vec);
+        assert_eq!(counts.len(), 10);
+        // A thousand each; the standard deviation is 30.
+        assert!(counts.values().all(|count| (800..1200).contains(count)), "{counts:?}");
+    }
+}
+
+#[test]
+fn numbered_members_of_a_large_collection_are_equally_likely() {
+    let db = numbered(20_000);
+    let drawn: Vec<_> = (0..10).flat_map(|_| db.srandmember_count(b"s", -2_000).unwrap()).collect();
+    assert_eq!(drawn.len(), 20_000);
+    // The thousands' digit, then the last digit: a thousand of each in the whole set.
+    let (thousands, units) = (tally(&drawn, |m| (m[9], m[10])), tally(&drawn, |m| m[13]));
+    assert_eq!((thousands.len(), units.len()), (20, 10));
+    assert!(thousands.values().all(|count| (800..1200).contains(count)), "{thousands:?}");
+    assert!(units.values().all(|count| (1700..2300).contains(count)), "{units:?}");
+}
+
+#[test]
+fn a_lone_member_beside_many_is_drawn_no_more_often_than_its_share() {
+    let many = (0..9_999u32).map(|n| format!("many:{n:05}").into_bytes());
+    let db = set_of(many.chain([b"lone".to_vec(), Vec::new(), vec![0xff; 9]]));
+    let drawn = db.srandmember_count(b"s", -3_000).unwrap();
+    let strange = drawn.iter().filter(|member| !member.starts_with(b"many")).count();
+    // Without weighing it would be three of four.
+    assert!(strange < 30, "{strange} of 3000");
+}
+
+#[test]
+fn names_that_are_prefixes_of_each_other_end_too() {
+    let db = set_of((1..5_000).map(|length| vec![0xff; length]));
+    let drawn = db.srandmember_count(b"s", -20).unwrap();
+    assert_eq!(drawn.len(), 20);
+    let different: HashSet<_> = db.srandmember_count(b"s", 100).unwrap().into_iter().collect();
+    assert_eq!(different.len(), 100);
+}
+
+#[test]
+fn different_members_are_different_whatever_their_number() {
+    let db = numbered(6_000);
+    for wanted in [0, 1, 10, 1_999, 2_000, 2_001, 5_999, 6_000, 6_001, i64::MAX] {
+        let drawn = db.srandmember_count(b"s", wanted).unwrap();
+        let expected = usize::try_from(wanted.min(6_000)).unwrap();
+        assert_eq!(drawn.len(), expected);
+        assert_eq!(drawn.iter().collect::<HashSet<_>>().len(), expected);
+        assert!(
+            db.smismember(b"s", &drawn.iter().map(|m| &m[..]).collect::<Vec<_>>())
+                .is_ok_and(|are| are.iter().all(|is| *is))
+        );
+    }
+}
+
+#[test]
+fn random_bytes_are_spread_over_the_whole_range() {
+    let mut random = SplitMix64::new(7);
+    let db = set_of((0..8_000).map(|_| random.next_u64().to_be_bytes().to_vec()));
+    let drawn = db.srandmember_count(b"s", -2_000).unwrap();
+    let quarters = tally(&drawn, |member| member[0] / 64);
+    assert!((0..4).all(|quarter| (400..600).contains(&quarters[&quarter])), "{quarters:?}");
+}
+
+#[test]
+fn more_repetitions_than_an_answer_can_hold_are_refused() {
+    let db = numbered(3);
+    let error = db.srandmember_count(b"s", -i64::MAX).unwrap_err();
+    assert_eq!(error.message(), "ERR value is out of range");
+    assert!(db.srandmember_count(b"missing", -i64::MAX).unwrap().is_empty());
+}
+
+#[test]
+fn writes_of_the_same_transaction_are_drawn_too() {
+    let db = numbered(2);
+    db.write(&[b"s"], |tx| {
+        tx.srem(b"s", &[b"member:0000000"])?;
+        tx.sadd(b"s", &[b"new"])?;
+        let set = tx.collection(b"s", crate::types::Type::Set)?.unwrap();
+        let all = tx.sample(&set, Choice::Different(9))?;
+        let members: Vec<_> = all.iter().map(|sampled| &sampled.member[..]).collect();
+        assert_eq!(members, [&b"member:0000001"[..], b"new"]);
+        Ok(())
+    })
+    .unwrap();
+}

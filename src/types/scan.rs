@@ -1,0 +1,286 @@
+//! SCAN, HSCAN, SSCAN, ZSCAN: a walk in the order of bytes, a few rows a call.
+//!
+//! The cursor is the bytes of the element at which the next call goes on (the one it is then at
+//! or after), empty at the beginning and at the end. So whatever is there during the whole scan
+//! is returned, exactly once, however much else comes and goes.
+
+use bytes::Bytes;
+
+use crate::encoding::keys::{Space, prefix};
+use crate::encoding::meta::Type;
+use crate::engine::hash_key;
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::databases::user_key;
+use crate::types::db::commands;
+use crate::types::glob;
+use crate::types::txn::{Tx, Walk};
+
+/// The cursor for the next call, and what this one found.
+pub type Page<T> = (Vec<u8>, Vec<T>);
+
+/// What a scan looks for, and how far it goes in a call.
+#[derive(Clone, Copy, Debug)]
+pub struct ScanOptions<'a> {
+    /// Only what matches.
+    pub pattern: Option<&'a [u8]>,
+    /// Elements looked at in a call, at least one. More may exist after a call that found none.
+    pub count: u64,
+    /// Only keys of this type. SCAN alone heeds it.
+    pub kind: Option<Type>,
+}
+
+impl Default for ScanOptions<'_> {
+    fn default() -> Self {
+        Self { pattern: None, count: 10, kind: None }
+    }
+}
+
+impl ScanOptions<'_> {
+    fn wants(&self, element: &[u8]) -> bool {
+        self.pattern.is_none_or(|pattern| glob::matches(pattern, element))
+    }
+}
+
+commands! {
+    /// SCAN: some of the keys from the cursor on (empty: from the first), and the cursor for the
+    /// next call (empty: there are no more).
+    read fn scan(cursor: &[u8], options: &ScanOptions<'_>) -> Page<Bytes>;
+    /// HSCAN: some fields of a hash with their values; cursors as in `scan`.
+    read fn hscan(key: &[u8], cursor: &[u8], options: &ScanOptions<'_>) -> Page<(Bytes, Bytes)>;
+    /// SSCAN: some members of a set; cursors as in `scan`.
+    read fn sscan(key: &[u8], cursor: &[u8], options: &ScanOptions<'_>) -> Page<Bytes>;
+    /// ZSCAN: some members of a sorted set with their scores, in the order of the members' bytes;
+    /// cursors as in `scan`.
+    read fn zscan(key: &[u8], cursor: &[u8], options: &ScanOptions<'_>) -> Page<(Bytes, f64)>;
+}
+
+/// Walks `count` rows; `take` gets each. The part of the next row's key from `skip` on, or nothing.
+fn walk_some(
+    walk: &mut Walk,
+    count: u64,
+    skip: usize,
+    mut take: impl FnMut(&Walk) -> Result<()>,
+) -> Result<Vec<u8>> {
+    let mut looked_at = 0;
+    while walk.advance()? {
+        if looked_at == count.max(1) {
+            return Ok(walk.key().get(skip..).unwrap_or_default().to_vec());
+        }
+        take(walk)?;
+        looked_at += 1;
+    }
+    Ok(Vec::new())
+}
+
+impl Tx<'_> {
+    pub(crate) fn scan(&self, cursor: &[u8], options: &ScanOptions<'_>) -> Result<Page<Bytes>> {
+        let mut walk = self.records(cursor, false)?;
+        let mut found = Vec::new();
+        let skip = self.space().to_bytes().len();
+        let next = walk_some(&mut walk, options.count, skip, |walk| {
+            let key = user_key(walk);
+            if options.wants(key)
+                && let Some(header) = self.live_header(walk)?
+                && options.kind.is_none_or(|kind| kind == header.kind)
+            {
+                found.push(Bytes::copy_from_slice(key));
+            }
+            Ok(())
+        })?;
+        Ok((next, found))
+    }
+
+    pub(crate) fn hscan(
+        &self,
+        key: &[u8],
+        cursor: &[u8],
+        options: &ScanOptions<'_>,
+    ) -> Result<Page<(Bytes, Bytes)>> {
+        self.scan_members(key, Type::Hash, cursor, options)
+    }
+
+    pub(crate) fn sscan(
+        &self,
+        key: &[u8],
+        cursor: &[u8],
+        options: &ScanOptions<'_>,
+    ) -> Result<Page<Bytes>> {
+        let (next, found) = self.scan_members(key, Type::Set, cursor, options)?;
+        Ok((next, found.into_iter().map(|(member, _)| member).collect()))
+    }
+
+    pub(crate) fn zscan(
+        &self,
+        key: &[u8],
+        cursor: &[u8],
+        options: &ScanOptions<'_>,
+    ) -> Result<Page<(Bytes, f64)>> {
+        let (next, found) = self.scan_members(key, Type::ZSet, cursor, options)?;
+        let scored = found.into_iter().map(|(member, score)| Ok((member, score_of(&score)?)));
+        Ok((next, scored.collect::<Result<_>>()?))
+    }
+
+    fn scan_members(
+        &self,
+        key: &[u8],
+        kind: Type,
+        cursor: &[u8],
+        options: &ScanOptions<'_>,
+    ) -> Result<Page<(Bytes, Bytes)>> {
+        let mut found = Vec::new();
+        let Some(collection) = self.collection(key, kind)? else { return Ok((Vec::new(), found)) };
+        let mut walk = collection.walk_from(self, cursor, false)?;
+        let skip = collection.prefix().len();
+        let next = walk_some(&mut walk, options.count, skip, |walk| {
+            let member = collection.sub_key(walk.key());
+            if options.wants(member) {
+                found.push((Bytes::copy_from_slice(member), walk.value_bytes()));
+            }
+            Ok(())
+        })?;
+        Ok((next, found))
+    }
+
+    /// The position that a number stands for in a scan of the database, or of a key.
+    pub(crate) fn cursor_position(&self, key: Option<&[u8]>, number: u64) -> Vec<u8> {
+        self.store().cursors().recall(self.cursor_scope(key), number)
+    }
+
+    /// A number for a position; 0 for none, the end.
+    pub(crate) fn cursor_number(&self, key: Option<&[u8]>, position: Vec<u8>) -> u64 {
+        if position.is_empty() {
+            return 0;
+        }
+        self.store().cursors().remember(self.cursor_scope(key), position)
+    }
+
+    /// What is scanned, by the database's number: a swap must not make a position unknown that is
+    /// as good as before.
+    fn cursor_scope(&self, key: Option<&[u8]>) -> u64 {
+        let space = Space::from_id(self.database());
+        match key {
+            Some(key) => hash_key(&prefix(space, key, 0)),
+            None => hash_key(&space.to_bytes()),
+        }
+    }
+}
+
+/// The score beside a member: the bits of the double, little-endian.
+fn score_of(value: &[u8]) -> Result<f64> {
+    let bits = <[u8; 8]>::try_from(value).map(u64::from_le_bytes);
+    bits.map(f64::from_bits).map_err(|_| Error::new(ErrorKind::Corrupt, "a score is malformed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::options::Options;
+    use crate::types::Db;
+
+    fn db() -> Db {
+        Db::open(":memory:", Options::default()).unwrap()
+    }
+
+    fn scan_all(db: &Db, options: &ScanOptions<'_>) -> Vec<Bytes> {
+        let (mut cursor, mut all) = (Vec::new(), Vec::new());
+        loop {
+            let (next, found) = db.scan(&cursor, options).unwrap();
+            all.extend(found);
+            if next.is_empty() {
+                return all;
+            }
+            assert!(next > cursor, "a scan that does not get on");
+            cursor = next;
+        }
+    }
+
+    #[test]
+    fn the_empty_key_is_a_key_like_any_other() {
+        let db = db();
+        for key in [&b""[..], b"\0", b"a"] {
+            db.set(key, b"v").unwrap();
+        }
+        let options = ScanOptions { count: 1, ..ScanOptions::default() };
+        assert_eq!(scan_all(&db, &options), [&b""[..], b"\0", b"a"]);
+        assert_eq!(scan_all(&db.select(1).unwrap(), &options), [""; 0]);
+    }
+
+    #[test]
+    fn a_call_looks_at_no_more_than_its_count_and_filters_by_pattern_and_type() {
+        let db = db();
+        for n in 0..30 {
+            db.set(format!("k{n:02}").as_bytes(), b"v").unwrap();
+        }
+        let pattern = ScanOptions { pattern: Some(b"k2*"), count: 10, kind: None };
+        let (next, found) = db.scan(b"", &pattern).unwrap();
+        assert_eq!((next, found.len()), (b"k10".to_vec(), 0));
+        assert_eq!(scan_all(&db, &pattern).len(), 10);
+        let hashes = ScanOptions { kind: Some(Type::Hash), ..ScanOptions::default() };
+        assert_eq!(scan_all(&db, &hashes).len(), 0);
+    }
+
+    #[test]
+    fn members_are_scanned_in_their_order_with_what_is_beside_them() {
+        let db = db();
+        db.write(&[b"h", b"z"], |tx| {
+            for (key, kind) in [(b"h", Type::Hash), (b"z", Type::ZSet)] {
+                let mut collection = tx.new_collection(key, kind)?;
+                for n in 0..25u8 {
+                    let value = f64::from(n).to_bits().to_le_bytes();
+                    collection.put(tx, format!("m{n:02}").as_bytes(), value.to_vec())?;
+                }
+                tx.save(&collection)?;
+            }
+            Ok(())
+        })
+        .unwrap();
+        let options = ScanOptions::default();
+        let (next, first) = db.zscan(b"z", b"", &options).unwrap();
+        assert_eq!((&next[..], first.len()), (&b"m10"[..], 10));
+        assert_eq!(first[3], (Bytes::from("m03"), 3.0));
+        let (next, rest) = db.hscan(b"h", b"m20", &options).unwrap();
+        assert_eq!((next.len(), rest.len()), (0, 5));
+        assert!(db.sscan(b"h", b"", &options).is_err());
+        assert_eq!(db.sscan(b"none", b"", &options).unwrap(), (vec![], vec![]));
+    }
+
+    proptest! {
+        /// Keys named `stay` are there all the time; the others come and go between calls.
+        #[test]
+        fn what_is_there_during_the_whole_scan_is_returned_exactly_once(
+            staying in prop::collection::btree_set(0u16..500, 0..60),
+            changes in prop::collection::vec((0u16..500, any::<bool>()), 0..60),
+            count in 1u64..9,
+        ) {
+            let db = db();
+            for n in &staying {
+                db.set(format!("{n:03}stay").as_bytes(), b"v").unwrap();
+            }
+            let options = ScanOptions { count, ..ScanOptions::default() };
+            let (mut cursor, mut seen) = (Vec::new(), BTreeMap::new());
+            let mut changes = changes.iter();
+            loop {
+                let (next, found) = db.scan(&cursor, &options).unwrap();
+                for key in found {
+                    *seen.entry(key).or_insert(0) += 1;
+                }
+                if next.is_empty() {
+                    break;
+                }
+                cursor = next;
+                if let Some((n, set)) = changes.next() {
+                    let key = format!("{n:03}");
+                    if *set { db.set(key.as_bytes(), b"v").unwrap() }
+                    else { db.del(&[key.as_bytes()]).map(|_| ()).unwrap() }
+                }
+            }
+            prop_assert!(seen.values().all(|times| *times == 1));
+            let stayed = seen.keys().filter(|key| key.ends_with(b"stay")).count();
+            prop_assert_eq!(stayed, staying.len());
+        }
+    }
+}

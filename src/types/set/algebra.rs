@@ -1,0 +1,225 @@
+//! Unions, intersections and differences of sets.
+//!
+//! Members come in the order of their bytes in every set, so all of these are merges of walks: no
+//! set is held in memory, only the result. A set that is much larger than the one whose members
+//! are tested against it is looked into member by member instead.
+//!
+//! The result of a *STORE is written in one batch, however large it is.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use bytes::Bytes;
+
+use crate::encoding::meta::Type;
+use crate::error::Result;
+use crate::types::collection::Collection;
+use crate::types::db::commands;
+use crate::types::string::length;
+use crate::types::txn::{Tx, Walk};
+
+/// A look-up costs about as much as this many steps of a walk.
+const STEPS_PER_LOOK_UP: u64 = 8;
+
+commands! {
+    /// SDIFF: the members of the first set that are in none of the others.
+    read fn sdiff(keys: &[&[u8]]) -> Vec<Bytes>;
+    /// SDIFFSTORE: replaces `destination`, whatever it is, by the difference; its size.
+    write_keys [&with_destination(destination, keys)]
+        fn sdiffstore(destination: &[u8], keys: &[&[u8]]) -> i64;
+    /// SINTER: the members that all sets have.
+    read fn sinter(keys: &[&[u8]]) -> Vec<Bytes>;
+    /// SINTERCARD: how many members all sets have; counts no further than `limit`, if it is not 0.
+    read fn sintercard(keys: &[&[u8]], limit: u64) -> i64;
+    /// SINTERSTORE: replaces `destination`, whatever it is, by the intersection; its size.
+    write_keys [&with_destination(destination, keys)]
+        fn sinterstore(destination: &[u8], keys: &[&[u8]]) -> i64;
+    /// SUNION: the members of any of the sets.
+    read fn sunion(keys: &[&[u8]]) -> Vec<Bytes>;
+    /// SUNIONSTORE: replaces `destination`, whatever it is, by the union; its size.
+    write_keys [&with_destination(destination, keys)]
+        fn sunionstore(destination: &[u8], keys: &[&[u8]]) -> i64;
+}
+
+fn with_destination<'k>(destination: &'k [u8], keys: &[&'k [u8]]) -> Vec<&'k [u8]> {
+    std::iter::once(destination).chain(keys.iter().copied()).collect()
+}
+
+impl Tx<'_> {
+    /// The sets at all keys, once all are known to be sets or missing.
+    fn sets(&self, keys: &[&[u8]]) -> Result<Vec<Option<Collection>>> {
+        keys.iter().map(|key| self.collection(key, Type::Set)).collect()
+    }
+
+    pub(crate) fn sdiff(&self, keys: &[&[u8]]) -> Result<Vec<Bytes>> {
+        let mut sets = self.sets(keys)?.into_iter();
+        let Some(first) = sets.next().flatten() else { return Ok(Vec::new()) };
+        let mut others = self.tests(sets.flatten(), first.len())?;
+        let mut members = Vec::new();
+        let mut walk = first.walk(self)?;
+        'members: while walk.advance()? {
+            let member = first.sub_key(walk.key());
+            for other in &mut others {
+                if other.has(self, member)? {
+                    continue 'members;
+                }
+            }
+            members.push(Bytes::copy_from_slice(member));
+        }
+        Ok(members)
+    }
+
+    pub(crate) fn sinter(&self, keys: &[&[u8]]) -> Result<Vec<Bytes>> {
+        let mut members = Vec::new();
+        self.each_common(keys, |member| {
+            members.push(Bytes::copy_from_slice(member));
+            true
+        })?;
+        Ok(members)
+    }
+
+    pub(crate) fn sintercard(&self, keys: &[&[u8]], limit: u64) -> Result<i64> {
+        let limit = if limit == 0 { u64::MAX } else { limit };
+        let mut count = 0;
+        self.each_common(keys, |_| {
+            count += 1;
+            count < limit
+        })?;
+        Ok(count.cast_signed())
+    }
+
+    /// Visits the members that all sets have, as long as `visit` says to go on.
+    fn each_common(&self, keys: &[&[u8]], mut visit: impl FnMut(&[u8]) -> bool) -> Result<()> {
+        let Some(mut sets) = self.sets(keys)?.into_iter().collect::<Option<Vec<_>>>() else {
+            return Ok(());
+        };
+        sets.sort_by_key(Collection::len);
+        let mut sets = sets.into_iter();
+        let Some(smallest) = sets.next() else { return Ok(()) };
+        let mut others = self.tests(sets, smallest.len())?;
+        let mut walk = smallest.walk(self)?;
+        'members: while walk.advance()? {
+            let member = smallest.sub_key(walk.key());
+            for other in &mut others {
+                if !other.has(self, member)? {
+                    continue 'members;
+                }
+            }
+            if !visit(member) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn sunion(&self, keys: &[&[u8]]) -> Result<Vec<Bytes>> {
+        let mut walks = Vec::new();
+        let mut next = BinaryHeap::new();
+        for set in self.sets(keys)?.into_iter().flatten() {
+            let mut walk = Members::of(self, set)?;
+            if let Some(member) = walk.next()? {
+                next.push(Reverse((Bytes::copy_from_slice(member), walks.len())));
+            }
+            walks.push(walk);
+        }
+        let mut members: Vec<Bytes> = Vec::new();
+        while let Some(Reverse((member, from))) = next.pop() {
+            if let Some(walk) = walks.get_mut(from)
+                && let Some(following) = walk.next()?
+            {
+                next.push(Reverse((Bytes::copy_from_slice(following), from)));
+            }
+            if members.last() != Some(&member) {
+                members.push(member);
+            }
+        }
+        Ok(members)
+    }
+
+    pub(crate) fn sdiffstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
+        let members = self.sdiff(keys)?;
+        self.store_set(destination, &members)
+    }
+
+    pub(crate) fn sinterstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
+        let members = self.sinter(keys)?;
+        self.store_set(destination, &members)
+    }
+
+    pub(crate) fn sunionstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
+        let members = self.sunion(keys)?;
+        self.store_set(destination, &members)
+    }
+
+    /// Replaces whatever is at `key` by a set of these members, which are all different.
+    fn store_set(&mut self, key: &[u8], members: &[Bytes]) -> Result<i64> {
+        if members.is_empty() {
+            if self.record(key)?.is_some() {
+                self.delete_record(key);
+            }
+            return Ok(0);
+        }
+        let mut set = self.new_collection(key, Type::Set)?;
+        for member in members {
+            set.put_over(self, member, Bytes::new(), false)?;
+        }
+        self.save(&set)?;
+        Ok(length(members.len()))
+    }
+
+    /// For testing `members` members in ascending order against each of the sets.
+    fn tests(&self, sets: impl Iterator<Item = Collection>, members: u64) -> Result<Vec<Test>> {
+        let test = |set: Collection| {
+            if set.len() / STEPS_PER_LOOK_UP > members {
+                return Ok(Test::LookUp(set));
+            }
+            let mut walk = Box::new(Members::of(self, set)?);
+            let more = walk.next()?.is_some();
+            Ok(Test::Merge { walk, more })
+        };
+        sets.map(test).collect()
+    }
+}
+
+/// The members of one set, in order.
+struct Members {
+    set: Collection,
+    walk: Walk,
+}
+
+impl Members {
+    fn of(tx: &Tx<'_>, set: Collection) -> Result<Self> {
+        Ok(Self { walk: set.walk(tx)?, set })
+    }
+
+    fn next(&mut self) -> Result<Option<&[u8]>> {
+        Ok(if self.walk.advance()? { Some(self.current()) } else { None })
+    }
+
+    fn current(&self) -> &[u8] {
+        self.set.sub_key(self.walk.key())
+    }
+}
+
+/// Whether members, asked for in ascending order, are in a set.
+enum Test {
+    LookUp(Collection),
+    Merge { walk: Box<Members>, more: bool },
+}
+
+impl Test {
+    fn has(&mut self, tx: &Tx<'_>, member: &[u8]) -> Result<bool> {
+        let (walk, more) = match self {
+            Self::LookUp(set) => return Ok(set.get(tx, member)?.is_some()),
+            Self::Merge { walk, more } => (walk, more),
+        };
+        while *more {
+            match walk.current().cmp(member) {
+                Ordering::Less => *more = walk.next()?.is_some(),
+                Ordering::Equal => return Ok(true),
+                Ordering::Greater => break,
+            }
+        }
+        Ok(false)
+    }
+}

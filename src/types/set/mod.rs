@@ -1,0 +1,172 @@
+//! Sets: a row of the data tree for each member, with nothing beside it.
+//!
+//! - here: members one by one, and some at random;
+//! - `algebra`: unions, intersections, differences.
+
+mod algebra;
+
+use bytes::Bytes;
+
+use crate::encoding::meta::Type;
+use crate::error::Result;
+use crate::types::collection::Collection;
+use crate::types::db::commands;
+use crate::types::sample::Choice;
+use crate::types::txn::Tx;
+
+commands! {
+    /// SADD: adds members; how many are new.
+    write [key] fn sadd(key: &[u8], members: &[&[u8]]) -> i64;
+    /// SCARD: how many members.
+    read fn scard(key: &[u8]) -> i64;
+    /// SISMEMBER: whether it is a member.
+    read fn sismember(key: &[u8], member: &[u8]) -> bool;
+    /// SMEMBERS: all members, in the order of their bytes.
+    read fn smembers(key: &[u8]) -> Vec<Bytes>;
+    /// SMISMEMBER: which of these are members.
+    read fn smismember(key: &[u8], members: &[&[u8]]) -> Vec<bool>;
+    /// SMOVE: moves a member from one set to another; whether it was there.
+    write [source, destination]
+        fn smove(source: &[u8], destination: &[u8], member: &[u8]) -> bool;
+    /// SPOP: removes a member chosen at random; see [`crate::Db::srandmember`].
+    write [key] fn spop(key: &[u8]) -> Option<Bytes>;
+    /// SPOP with a count: removes that many members chosen at random.
+    write [key] fn spop_count(key: &[u8], count: u64) -> Vec<Bytes>;
+    /// SRANDMEMBER: a member chosen at random. Up to 4096 members all are equally likely; among
+    /// more some may be a little less likely than others.
+    read fn srandmember(key: &[u8]) -> Option<Bytes>;
+    /// SRANDMEMBER with a count: that many different members, all if there are fewer; of a
+    /// negative one, as many as asked for, the same one perhaps several times.
+    read fn srandmember_count(key: &[u8], count: i64) -> Vec<Bytes>;
+    /// SREM: removes members; how many there were. A set without members ceases to exist.
+    write [key] fn srem(key: &[u8], members: &[&[u8]]) -> i64;
+}
+
+impl Tx<'_> {
+    fn set_at(&self, key: &[u8]) -> Result<Option<Collection>> {
+        self.collection(key, Type::Set)
+    }
+
+    pub(crate) fn sadd(&mut self, key: &[u8], members: &[&[u8]]) -> Result<i64> {
+        let mut set = self.collection_or_new(key, Type::Set)?;
+        let before = set.len();
+        for member in members {
+            // A row that is there already is left as it is: nothing to write.
+            if set.get(self, member)?.is_none() {
+                set.put_over(self, member, Bytes::new(), false)?;
+            }
+        }
+        self.save(&set)?;
+        Ok(set.len().saturating_sub(before).cast_signed())
+    }
+
+    pub(crate) fn scard(&self, key: &[u8]) -> Result<i64> {
+        Ok(self.set_at(key)?.map_or(0, |set| set.len().cast_signed()))
+    }
+
+    pub(crate) fn sismember(&self, key: &[u8], member: &[u8]) -> Result<bool> {
+        match self.set_at(key)? {
+            Some(set) => Ok(set.get(self, member)?.is_some()),
+            None => Ok(false),
+        }
+    }
+
+    pub(crate) fn smembers(&self, key: &[u8]) -> Result<Vec<Bytes>> {
+        match self.set_at(key)? {
+            Some(set) => self.all_members(&set),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn all_members(&self, set: &Collection) -> Result<Vec<Bytes>> {
+        let mut members = Vec::new();
+        let mut walk = set.walk(self)?;
+        while walk.advance()? {
+            members.push(Bytes::copy_from_slice(set.sub_key(walk.key())));
+        }
+        Ok(members)
+    }
+
+    pub(crate) fn smismember(&self, key: &[u8], members: &[&[u8]]) -> Result<Vec<bool>> {
+        let set = self.set_at(key)?;
+        let is_member = |member: &&[u8]| match &set {
+            Some(set) => Ok(set.get(self, member)?.is_some()),
+            None => Ok(false),
+        };
+        members.iter().map(is_member).collect()
+    }
+
+    pub(crate) fn smove(
+        &mut self,
+        source: &[u8],
+        destination: &[u8],
+        member: &[u8],
+    ) -> Result<bool> {
+        // A missing source wins over a destination of another type.
+        let Some(mut from) = self.set_at(source)? else { return Ok(false) };
+        let to = self.set_at(destination)?;
+        if source == destination {
+            return Ok(from.get(self, member)?.is_some());
+        }
+        if from.remove(self, member)?.is_none() {
+            return Ok(false);
+        }
+        self.save(&from)?;
+        let mut to = match to {
+            Some(to) => to,
+            None => self.new_collection(destination, Type::Set)?,
+        };
+        to.put(self, member, Bytes::new())?;
+        self.save(&to)?;
+        Ok(true)
+    }
+
+    pub(crate) fn spop(&mut self, key: &[u8]) -> Result<Option<Bytes>> {
+        Ok(self.spop_count(key, 1)?.pop())
+    }
+
+    pub(crate) fn spop_count(&mut self, key: &[u8], count: u64) -> Result<Vec<Bytes>> {
+        self.frees_space();
+        let Some(mut set) = self.set_at(key)? else { return Ok(Vec::new()) };
+        if count >= set.len() {
+            let members = self.all_members(&set)?;
+            // Without its record the rows are unreachable: no need to remove each.
+            self.delete_record(key);
+            return Ok(members);
+        }
+        let sampled = self.sample(&set, Choice::Different(count))?;
+        let members: Vec<_> = sampled.into_iter().map(|sampled| sampled.member).collect();
+        for member in &members {
+            set.remove(self, member)?;
+        }
+        self.save(&set)?;
+        Ok(members)
+    }
+
+    pub(crate) fn srandmember(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        match self.set_at(key)? {
+            Some(set) => Ok(self.sample_one(&set)?.map(|sampled| sampled.member)),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn srandmember_count(&self, key: &[u8], count: i64) -> Result<Vec<Bytes>> {
+        let Some(set) = self.set_at(key)? else { return Ok(Vec::new()) };
+        let sampled = self.sample(&set, Choice::of_count(count))?;
+        Ok(sampled.into_iter().map(|sampled| sampled.member).collect())
+    }
+
+    pub(crate) fn srem(&mut self, key: &[u8], members: &[&[u8]]) -> Result<i64> {
+        self.frees_space();
+        let Some(mut set) = self.set_at(key)? else { return Ok(0) };
+        let before = set.len();
+        for member in members {
+            set.remove(self, member)?;
+        }
+        self.save(&set)?;
+        Ok(before.saturating_sub(set.len()).cast_signed())
+    }
+}
+
+#[cfg(test)]
+mod tests;

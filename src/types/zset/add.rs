@@ -1,0 +1,145 @@
+//! ZADD, ZINCRBY.
+
+use super::rows::ZSet;
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::db::commands;
+use crate::types::txn::Tx;
+
+/// When ZADD gives a member its score, and what it counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ZAdd {
+    /// NX: only members that are not there.
+    pub nx: bool,
+    /// XX: only members that are there.
+    pub xx: bool,
+    /// GT: of members that are there, only those whose score grows.
+    pub gt: bool,
+    /// LT: of members that are there, only those whose score shrinks.
+    pub lt: bool,
+    /// CH: count members whose score changed as well, not only new ones.
+    pub ch: bool,
+}
+
+impl ZAdd {
+    /// An error for options that exclude each other.
+    pub(crate) fn check(self) -> Result<()> {
+        let text = if self.nx && self.xx {
+            "ERR XX and NX options at the same time are not compatible"
+        } else if (self.nx && (self.gt || self.lt)) || (self.gt && self.lt) {
+            "ERR GT, LT, and/or NX options at the same time are not compatible"
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::Syntax, text))
+    }
+}
+
+commands! {
+    /// ZADD: gives members scores, as far as the options allow; how many are new (with `ch`: new
+    /// or changed). Of a member named twice the last score counts.
+    write [key] fn zadd(key: &[u8], members: &[(f64, &[u8])], options: ZAdd) -> i64;
+    /// ZADD with INCR: adds to the score of a member, which is 0 if it is not there; the new
+    /// score, or `None` if the options forbade it.
+    write [key] fn zadd_incr(
+        key: &[u8], increment: f64, member: &[u8], options: ZAdd,
+    ) -> Option<f64>;
+    /// ZINCRBY: adds to the score of a member, which is 0 if it is not there; the new score.
+    write [key] fn zincrby(key: &[u8], increment: f64, member: &[u8]) -> f64;
+}
+
+/// What became of a member.
+enum Outcome {
+    Forbidden,
+    Added(f64),
+    Changed(f64),
+    Same(f64),
+}
+
+fn not_a_number() -> Error {
+    Error::new(ErrorKind::NotFloat, "ERR resulting score is not a number (NaN)")
+}
+
+impl Tx<'_> {
+    pub(crate) fn zadd(
+        &mut self,
+        key: &[u8],
+        members: &[(f64, &[u8])],
+        options: ZAdd,
+    ) -> Result<i64> {
+        options.check()?;
+        let Some(mut zset) = self.zset_to_add(key, options)? else { return Ok(0) };
+        let mut counted = 0;
+        for (score, member) in members {
+            match self.give_score(&mut zset, member, *score, false, options)? {
+                Outcome::Added(_) => counted += 1,
+                Outcome::Changed(_) => counted += i64::from(options.ch),
+                Outcome::Same(_) | Outcome::Forbidden => {}
+            }
+        }
+        self.save_zset(&zset)?;
+        Ok(counted)
+    }
+
+    pub(crate) fn zadd_incr(
+        &mut self,
+        key: &[u8],
+        increment: f64,
+        member: &[u8],
+        options: ZAdd,
+    ) -> Result<Option<f64>> {
+        options.check()?;
+        let Some(mut zset) = self.zset_to_add(key, options)? else { return Ok(None) };
+        let outcome = self.give_score(&mut zset, member, increment, true, options)?;
+        self.save_zset(&zset)?;
+        Ok(match outcome {
+            Outcome::Added(score) | Outcome::Changed(score) | Outcome::Same(score) => Some(score),
+            Outcome::Forbidden => None,
+        })
+    }
+
+    pub(crate) fn zincrby(&mut self, key: &[u8], increment: f64, member: &[u8]) -> Result<f64> {
+        let score = self.zadd_incr(key, increment, member, ZAdd::default())?;
+        score.ok_or_else(not_a_number)
+    }
+
+    /// The sorted set to add to; `None` if there is none and only members that are there count.
+    fn zset_to_add(&mut self, key: &[u8], options: ZAdd) -> Result<Option<ZSet>> {
+        if options.xx { self.zset(key) } else { self.zset_or_new(key).map(Some) }
+    }
+
+    fn give_score(
+        &mut self,
+        zset: &mut ZSet,
+        member: &[u8],
+        score: f64,
+        increment: bool,
+        options: ZAdd,
+    ) -> Result<Outcome> {
+        if score.is_nan() {
+            return Err(not_a_number());
+        }
+        let Some(old) = zset.score(self, member)? else {
+            if options.xx {
+                return Ok(Outcome::Forbidden);
+            }
+            zset.put(self, member, score, None)?;
+            return Ok(Outcome::Added(score));
+        };
+        if options.nx {
+            return Ok(Outcome::Forbidden);
+        }
+        let score = if increment { old + score } else { score };
+        if score.is_nan() {
+            return Err(not_a_number());
+        }
+        if (options.gt && score <= old) || (options.lt && score >= old) {
+            return Ok(Outcome::Forbidden);
+        }
+        // A zero keeps its sign: both zeros are one score.
+        if score == old {
+            return Ok(Outcome::Same(score));
+        }
+        zset.put(self, member, score, Some(old))?;
+        Ok(Outcome::Changed(score))
+    }
+}

@@ -1,0 +1,219 @@
+//! ZRANGE and its older forms, ZRANGESTORE.
+
+use std::ops::Bound;
+
+use bytes::Bytes;
+
+use super::Scored;
+use super::rows::ZSet;
+use super::span::Span;
+use crate::error::Result;
+use crate::types::db::commands;
+use crate::types::txn::Tx;
+
+/// What the ends of a range are. `Unbounded` is as far as there are members.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum By<'a> {
+    /// Positions of the first and the last member, in the direction of the range; negative ones
+    /// count from the end.
+    Rank(i64, i64),
+    /// The least and the greatest score, whatever the direction.
+    Score(Bound<f64>, Bound<f64>),
+    /// The least and the greatest member, whatever the direction, if all have the same score.
+    Lex(Bound<&'a [u8]>, Bound<&'a [u8]>),
+}
+
+/// A range of a sorted set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ZRange<'a> {
+    /// Its ends.
+    pub by: By<'a>,
+    /// REV: the last member first.
+    pub reverse: bool,
+    /// LIMIT: leaves out that many members first; all if it is negative. Not for ranks.
+    pub offset: i64,
+    /// LIMIT: at most that many members; negative: all. Not for ranks.
+    pub count: i64,
+}
+
+impl<'a> ZRange<'a> {
+    /// All of the range, in order.
+    pub fn of(by: By<'a>) -> Self {
+        Self { by, reverse: false, offset: 0, count: -1 }
+    }
+
+    /// The same, the last member first.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self { reverse: true, ..self }
+    }
+
+    /// The part of it that leaves out `offset` members and has at most `count`.
+    #[must_use]
+    pub fn limited(self, offset: i64, count: i64) -> Self {
+        Self { offset, count, ..self }
+    }
+}
+
+commands! {
+    /// ZRANGE: the members of a range.
+    read fn zrange(key: &[u8], range: &ZRange<'_>) -> Vec<Bytes>;
+    /// ZRANGE with WITHSCORES: the members of a range and their scores.
+    read fn zrange_withscores(key: &[u8], range: &ZRange<'_>) -> Vec<(Bytes, f64)>;
+    /// ZRANGESTORE: makes `destination` the sorted set of a range of `source`, whatever it was;
+    /// how many members it has.
+    write [destination, source] fn zrangestore(
+        destination: &[u8], source: &[u8], range: &ZRange<'_>,
+    ) -> i64;
+    /// ZREVRANGE: the members from one position to another, the last one being at position 0.
+    read fn zrevrange(key: &[u8], start: i64, stop: i64) -> Vec<Bytes>;
+    /// ZRANGEBYSCORE: the members with scores within the bounds.
+    read fn zrangebyscore(key: &[u8], min: Bound<f64>, max: Bound<f64>) -> Vec<Bytes>;
+    /// ZREVRANGEBYSCORE: the members with scores within the bounds, the last one first.
+    read fn zrevrangebyscore(key: &[u8], max: Bound<f64>, min: Bound<f64>) -> Vec<Bytes>;
+    /// ZRANGEBYLEX: the members within the bounds, if all have the same score.
+    read fn zrangebylex(key: &[u8], min: Bound<&[u8]>, max: Bound<&[u8]>) -> Vec<Bytes>;
+    /// ZREVRANGEBYLEX: the members within the bounds, if all have the same score, the last one
+    /// first.
+    read fn zrevrangebylex(key: &[u8], max: Bound<&[u8]>, min: Bound<&[u8]>) -> Vec<Bytes>;
+}
+
+impl Tx<'_> {
+    pub(crate) fn zrange(&self, key: &[u8], range: &ZRange<'_>) -> Result<Vec<Bytes>> {
+        let members = self.members_in(key, range, false)?;
+        Ok(members.into_iter().map(|(member, _)| member).collect())
+    }
+
+    pub(crate) fn zrange_withscores(&self, key: &[u8], range: &ZRange<'_>) -> Result<Scored> {
+        self.members_in(key, range, true)
+    }
+
+    pub(crate) fn zrangestore(
+        &mut self,
+        destination: &[u8],
+        source: &[u8],
+        range: &ZRange<'_>,
+    ) -> Result<i64> {
+        let members = self.members_in(source, range, true)?;
+        self.replace_zset(destination, &members)
+    }
+
+    pub(crate) fn zrevrange(&self, key: &[u8], start: i64, stop: i64) -> Result<Vec<Bytes>> {
+        self.zrange(key, &ZRange::of(By::Rank(start, stop)).reversed())
+    }
+
+    pub(crate) fn zrangebyscore(
+        &self,
+        key: &[u8],
+        min: Bound<f64>,
+        max: Bound<f64>,
+    ) -> Result<Vec<Bytes>> {
+        self.zrange(key, &ZRange::of(By::Score(min, max)))
+    }
+
+    pub(crate) fn zrevrangebyscore(
+        &self,
+        key: &[u8],
+        max: Bound<f64>,
+        min: Bound<f64>,
+    ) -> Result<Vec<Bytes>> {
+        self.zrange(key, &ZRange::of(By::Score(min, max)).reversed())
+    }
+
+    pub(crate) fn zrangebylex(
+        &self,
+        key: &[u8],
+        min: Bound<&[u8]>,
+        max: Bound<&[u8]>,
+    ) -> Result<Vec<Bytes>> {
+        self.zrange(key, &ZRange::of(By::Lex(min, max)))
+    }
+
+    pub(crate) fn zrevrangebylex(
+        &self,
+        key: &[u8],
+        max: Bound<&[u8]>,
+        min: Bound<&[u8]>,
+    ) -> Result<Vec<Bytes>> {
+        self.zrange(key, &ZRange::of(By::Lex(min, max)).reversed())
+    }
+
+    fn members_in(&self, key: &[u8], range: &ZRange<'_>, exact: bool) -> Result<Scored> {
+        // Bounds before the key: those that are no numbers are an error even if it is missing.
+        let span = match range.by {
+            By::Score(min, max) => Some(Span::of_scores(min, max)?),
+            By::Rank(..) | By::Lex(..) => None,
+        };
+        let Some(zset) = self.zset(key)? else { return Ok(Scored::new()) };
+        let span = match range.by {
+            By::Rank(start, stop) => {
+                return self.members_at(&zset, start, stop, range.reverse, exact);
+            }
+            By::Lex(min, max) => Span::of_members(self, &zset, (min, max), range.reverse)?,
+            By::Score(..) => span,
+        };
+        let (Some(span), Ok(offset)) = (span, u64::try_from(range.offset)) else {
+            return Ok(Scored::new());
+        };
+        let mut walk = zset.walk(self, &span, range.reverse)?;
+        if !walk.skip(offset)? {
+            return Ok(Scored::new());
+        }
+        walk.collect(self, u64::try_from(range.count).unwrap_or(u64::MAX), exact)
+    }
+
+    /// The members at positions, walked to from the nearer end.
+    pub(super) fn members_at(
+        &self,
+        zset: &ZSet,
+        start: i64,
+        stop: i64,
+        reverse: bool,
+        exact: bool,
+    ) -> Result<Scored> {
+        let len = zset.len();
+        let Some((first, last)) = positions(start, stop, len) else { return Ok(Scored::new()) };
+        let (count, behind) = (last - first + 1, len - 1 - last);
+        let other_way = behind < first;
+        let mut walk = zset.walk(self, &Span::all(), reverse != other_way)?;
+        walk.skip(if other_way { behind } else { first })?;
+        let mut members = walk.collect(self, count, exact)?;
+        if other_way {
+            members.reverse();
+        }
+        Ok(members)
+    }
+}
+
+/// The first and the last position among `len`, of two that may be negative or too great.
+fn positions(start: i64, stop: i64, len: u64) -> Option<(u64, u64)> {
+    let from_front = |position: i64| match u64::try_from(position) {
+        Ok(position) => Some(position),
+        Err(_) => len.checked_sub(position.unsigned_abs()),
+    };
+    let first = from_front(start).unwrap_or(0);
+    let last = from_front(stop)?.min(len.checked_sub(1)?);
+    (first <= last).then_some((first, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_clamped_to_the_members() {
+        for (start, stop, expected) in [
+            (0, -1, Some((0, 4))),
+            (0, 99, Some((0, 4))),
+            (-99, 1, Some((0, 1))),
+            (-2, -1, Some((3, 4))),
+            (3, 2, None),
+            (5, 9, None),
+            (0, -6, None),
+            (i64::MIN, i64::MAX, Some((0, 4))),
+        ] {
+            assert_eq!(positions(start, stop, 5), expected, "{start} {stop}");
+        }
+        assert_eq!(positions(0, -1, 0), None);
+    }
+}

@@ -1,0 +1,200 @@
+//! How a sorted set is stored: a row `member -> score` in the data tree, and a row
+//! `score, member -> nothing` in the score tree.
+//!
+//! ```text
+//! data    [prefix][member]            -> [score:8 LE], the bits of the double
+//! score   [prefix][score:8][member]   -> nothing; the score as bytes that sort (encoding::order)
+//! ```
+//!
+//! Each member has exactly one row in each tree, which only [`ZSet::put`] and [`ZSet::remove`]
+//! write. -0.0 and +0.0 are one score, so the score row cannot tell them apart: the sign of a
+//! zero is in the data row.
+
+use bytes::Bytes;
+
+use super::Scored;
+use crate::encoding::keys::score_key;
+use crate::encoding::meta::Type;
+use crate::encoding::order::{score_bytes, score_from_bytes};
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::collection::Collection;
+use crate::types::txn::{SCORE, Tx, Walk};
+use crate::types::zset::span::Span;
+
+/// A sorted set that exists or is being made.
+#[derive(Clone, Debug)]
+pub(super) struct ZSet {
+    rows: Collection,
+}
+
+impl Tx<'_> {
+    /// The sorted set at `key`, if the key exists.
+    pub(super) fn zset(&self, key: &[u8]) -> Result<Option<ZSet>> {
+        Ok(self.collection(key, Type::ZSet)?.map(|rows| ZSet { rows }))
+    }
+
+    /// The sorted set at `key`, or a new empty one.
+    pub(super) fn zset_or_new(&mut self, key: &[u8]) -> Result<ZSet> {
+        Ok(ZSet { rows: self.collection_or_new(key, Type::ZSet)? })
+    }
+
+    /// Makes `key` the sorted set of these members, each named once, whatever it was; without
+    /// members it ceases to exist. How many there are.
+    pub(crate) fn replace_zset(&mut self, key: &[u8], members: &Scored) -> Result<i64> {
+        if members.is_empty() {
+            if self.record(key)?.is_some() {
+                self.delete_record(key);
+            }
+            return Ok(0);
+        }
+        let mut zset = ZSet { rows: self.new_collection(key, Type::ZSet)? };
+        for (member, score) in members {
+            zset.put(self, member, *score, None)?;
+        }
+        self.save_zset(&zset)?;
+        Ok(zset.card())
+    }
+
+    /// Writes the record of a sorted set that changed.
+    pub(super) fn save_zset(&mut self, zset: &ZSet) -> Result<()> {
+        self.save(&zset.rows)
+    }
+}
+
+/// The score in a row of the data tree.
+pub(super) fn stored_score(value: &[u8]) -> Result<f64> {
+    let bits = <[u8; 8]>::try_from(value).map(u64::from_le_bytes);
+    let score = bits.map(f64::from_bits).ok().filter(|score| !score.is_nan());
+    score.ok_or_else(|| damaged("the score of a member is no number"))
+}
+
+fn damaged(what: &str) -> Error {
+    Error::new(ErrorKind::Corrupt, format!("a sorted set cannot be read: {what}"))
+}
+
+impl ZSet {
+    /// Number of members.
+    pub(super) fn len(&self) -> u64 {
+        self.rows.len()
+    }
+
+    /// Number of members, as replied.
+    pub(super) fn card(&self) -> i64 {
+        i64::try_from(self.len()).unwrap_or(i64::MAX)
+    }
+
+    /// The members without their order.
+    pub(super) fn rows(&self) -> &Collection {
+        &self.rows
+    }
+
+    /// The score of a member.
+    pub(super) fn score(&self, tx: &Tx<'_>, member: &[u8]) -> Result<Option<f64>> {
+        self.rows.get(tx, member)?.map(|value| stored_score(&value)).transpose()
+    }
+
+    /// Gives a member a score; `old` is the one it has.
+    pub(super) fn put(
+        &mut self,
+        tx: &mut Tx<'_>,
+        member: &[u8],
+        score: f64,
+        old: Option<f64>,
+    ) -> Result<()> {
+        let value = Bytes::copy_from_slice(&score.to_bits().to_le_bytes());
+        self.rows.put_over(tx, member, value, old.is_some())?;
+        if let Some(old) = old {
+            tx.remove_row(SCORE, &score_key(self.rows.prefix(), old, member));
+        }
+        // After the removal: both are one row when only the sign of a zero changes.
+        tx.put_row(SCORE, &score_key(self.rows.prefix(), score, member), Bytes::new());
+        Ok(())
+    }
+
+    /// Removes a member; the score it had.
+    pub(super) fn remove(&mut self, tx: &mut Tx<'_>, member: &[u8]) -> Result<Option<f64>> {
+        let Some(value) = self.rows.remove(tx, member)? else { return Ok(None) };
+        let score = stored_score(&value)?;
+        tx.remove_row(SCORE, &score_key(self.rows.prefix(), score, member));
+        Ok(Some(score))
+    }
+
+    /// The members of a span, in order or backward.
+    pub(super) fn walk<'z>(
+        &'z self,
+        tx: &Tx<'_>,
+        span: &Span,
+        backward: bool,
+    ) -> Result<ScoreWalk<'z>> {
+        let rows = self.rows.walk_scores(tx, &span.lower, span.upper.as_deref(), backward)?;
+        Ok(ScoreWalk { zset: self, rows })
+    }
+
+    /// The first member, or the last one.
+    pub(super) fn end(&self, tx: &Tx<'_>, last: bool) -> Result<Option<(Bytes, f64)>> {
+        let mut walk = self.walk(tx, &Span::all(), last)?;
+        if !walk.advance()? {
+            return Ok(None);
+        }
+        let (score, member) = walk.row()?;
+        Ok(Some((Bytes::copy_from_slice(member), score)))
+    }
+}
+
+/// Members along their scores.
+#[derive(Debug)]
+pub(super) struct ScoreWalk<'z> {
+    zset: &'z ZSet,
+    rows: Walk,
+}
+
+impl ScoreWalk<'_> {
+    /// Moves to the next member; `false` when there are no more.
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        self.rows.advance()
+    }
+
+    /// Moves on `n` members; `false` when there are fewer.
+    pub(super) fn skip(&mut self, n: u64) -> Result<bool> {
+        for _ in 0..n {
+            if !self.advance()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The sub key of the score row.
+    pub(super) fn sub_key(&self) -> &[u8] {
+        self.zset.rows.sub_key(self.rows.key())
+    }
+
+    /// The member and its score, in which a zero has no sign.
+    pub(super) fn row(&self) -> Result<(f64, &[u8])> {
+        let (score, member) = self
+            .sub_key()
+            .split_first_chunk()
+            .ok_or_else(|| damaged("a score row is too short"))?;
+        Ok((score_from_bytes(*score), member))
+    }
+
+    /// The next members, at most `count`. `exact`: a zero with its sign, which costs a look-up.
+    pub(super) fn collect(&mut self, tx: &Tx<'_>, count: u64, exact: bool) -> Result<Scored> {
+        let mut members = Scored::new();
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        while members.len() < count && self.advance()? {
+            let (mut score, member) = self.row()?;
+            if exact && score == 0.0 {
+                let stored = self.zset.score(tx, member)?;
+                score = stored.ok_or_else(|| damaged("a score row has no member"))?;
+            }
+            members.push((Bytes::copy_from_slice(member), score));
+        }
+        Ok(members)
+    }
+}
+
+/// `[score:8][member]`, the sub key of a score row.
+pub(super) fn score_sub_key(score: f64, member: &[u8]) -> Vec<u8> {
+    [&score_bytes(score), member].concat()
+}

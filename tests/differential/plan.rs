@@ -1,0 +1,197 @@
+//! Runs a command on our side, and says what redis is to be asked for it and how its answer must
+//! compare. Ours always goes first, so what redis answers steers nothing and a whole sequence is
+//! sent to it at once. What random commands of ours removed is removed from redis by name.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use lsmkv::Db;
+
+use super::check::Check;
+use super::resp::{Command, Resp};
+
+/// One question for redis.
+pub(crate) struct Step {
+    pub(crate) ask: Command,
+    pub(crate) ours: Resp,
+    pub(crate) check: Check,
+}
+
+/// Our side: a store with a database selected.
+pub(crate) struct Ours {
+    pub(crate) db: Db,
+}
+
+pub(crate) fn words(args: &[&str]) -> Command {
+    args.iter().map(|arg| arg.as_bytes().to_vec()).collect()
+}
+
+/// The command's name in capitals.
+pub(crate) fn name_of(command: &Command) -> String {
+    command.first().map(|name| String::from_utf8_lossy(name).to_uppercase()).unwrap_or_default()
+}
+
+impl Ours {
+    /// Our reply. A panic or a failure of the store is one that redis never gives.
+    pub(crate) fn call(&self, command: &Command) -> Resp {
+        let args: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
+        match catch_unwind(AssertUnwindSafe(|| self.db.command(&args))) {
+            Ok(Ok(reply)) => reply.into(),
+            Ok(Err(failure)) => Resp::Error(format!("the store failed: {failure}")),
+            Err(_) => Resp::Error("the command panicked".into()),
+        }
+    }
+
+    /// Runs the command; what to ask redis. None if a comparison would be of chance.
+    pub(crate) fn plan(&mut self, command: &Command) -> Vec<Step> {
+        let one = |ours, check| vec![Step { ask: command.clone(), ours, check }];
+        match name_of(command).as_str() {
+            "SELECT" => self.select(command),
+            "SCAN" | "HSCAN" | "SSCAN" | "ZSCAN" => self.scan(command),
+            "SPOP" => self.pop(command),
+            "SRANDMEMBER" | "HRANDFIELD" | "ZRANDMEMBER" => self.sample(command),
+            "RANDOMKEY" => self.random_key(command),
+            "HGETDEL" => self.get_and_delete(command),
+            "SORT" | "SORT_RO" => match self.sort_check(command) {
+                Some(check) => one(self.call(command), check),
+                None => Vec::new(),
+            },
+            "DBSIZE" if command.len() == 1 => {
+                let ask = words(&["KEYS", "*"]);
+                vec![Step { ask, ours: self.call(command), check: Check::Length }]
+            }
+            name => one(self.call(command), Check::of(name)),
+        }
+    }
+
+    fn select(&mut self, command: &Command) -> Vec<Step> {
+        let number = command.get(1).and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        match number.map(|number| self.db.select(number)) {
+            Some(Ok(db)) if command.len() == 2 => {
+                self.db = db;
+                let ours = Resp::Status("OK".into());
+                vec![Step { ask: command.clone(), ours, check: Check::Exact }]
+            }
+            // SELECT is the server's; here it is a method, with typed arguments.
+            _ => Vec::new(),
+        }
+    }
+
+    /// Follows the cursor to the end; redis is asked for everything at once.
+    fn scan(&self, command: &Command) -> Vec<Step> {
+        let at = if name_of(command) == "SCAN" { 1 } else { 2 };
+        let (mut call, mut found) = (command.clone(), Vec::new());
+        for _ in 0..10_000 {
+            let reply = self.call(&call);
+            let [Resp::Bulk(Some(cursor)), Resp::Array(Some(items))] = reply.items() else {
+                return vec![Step { ask: command.clone(), ours: reply, check: Check::Exact }];
+            };
+            found.extend_from_slice(items);
+            if cursor == b"0" {
+                break;
+            }
+            call[at] = cursor.clone();
+        }
+        let mut ask = command.clone();
+        ask[at] = b"0".to_vec();
+        ask.extend(words(&["COUNT", "1000000"]));
+        let pairs = ["HSCAN", "ZSCAN"].contains(&name_of(command).as_str());
+        vec![Step { ask, ours: Resp::Array(Some(found)), check: Check::Scan { pairs } }]
+    }
+
+    /// What ours popped is removed from redis, where it must have been.
+    fn pop(&self, command: &Command) -> Vec<Step> {
+        let card = words(&["SCARD"]).into_iter().chain(command.get(1).cloned()).collect();
+        let before = self.call(&card);
+        let reply = self.call(command);
+        let members = match &reply {
+            Resp::Bulk(Some(member)) => vec![member.clone()],
+            other => other.items().iter().filter_map(|m| m.bytes().map(<[u8]>::to_vec)).collect(),
+        };
+        if members.is_empty() {
+            return vec![Step { ask: command.clone(), ours: reply, check: Check::Exact }];
+        }
+        let asked = count_in(command, 2).unwrap_or(1);
+        let Resp::Int(before) = before else { return Vec::new() };
+        let popped = Resp::Int(asked.min(before));
+        let mut ask = words(&["SREM"]);
+        ask.push(command[1].clone());
+        ask.extend(members);
+        vec![
+            Step { ask: card, ours: Resp::Int(before), check: Check::Exact },
+            Step { ask, ours: popped, check: Check::Exact },
+        ]
+    }
+
+    fn sample(&self, command: &Command) -> Vec<Step> {
+        let reply = self.call(command);
+        let found = match &reply {
+            Resp::Bulk(Some(_)) => true,
+            other => !other.items().is_empty(),
+        };
+        if !found {
+            return vec![Step { ask: command.clone(), ours: reply, check: Check::Exact }];
+        }
+        let key = command[1].clone();
+        let ask: Command = match name_of(command).as_str() {
+            "SRANDMEMBER" => vec![b"SMEMBERS".to_vec(), key],
+            "HRANDFIELD" => vec![b"HGETALL".to_vec(), key],
+            _ => [vec![b"ZRANGE".to_vec(), key], words(&["0", "-1", "WITHSCORES"])].concat(),
+        };
+        let check = Check::Sample {
+            count: count_in(command, 2),
+            pairs: name_of(command) != "SRANDMEMBER",
+            with_values: command.len() == 4,
+        };
+        vec![Step { ask, ours: reply, check }]
+    }
+
+    fn random_key(&self, command: &Command) -> Vec<Step> {
+        match self.call(command) {
+            Resp::Bulk(Some(key)) => {
+                vec![Step {
+                    ask: vec![b"EXISTS".to_vec(), key],
+                    ours: Resp::Int(1),
+                    check: Check::Exact,
+                }]
+            }
+            other => vec![Step { ask: command.clone(), ours: other, check: Check::Exact }],
+        }
+    }
+
+    fn get_and_delete(&self, command: &Command) -> Vec<Step> {
+        let reply = self.call(command);
+        if reply.is_error() {
+            return Vec::new();
+        }
+        let ask = |name: &str| {
+            [vec![name.as_bytes().to_vec(), command[1].clone()], command[4..].to_vec()].concat()
+        };
+        vec![
+            Step { ask: ask("HMGET"), ours: reply, check: Check::Exact },
+            Step { ask: ask("HDEL"), ours: Resp::Int(0), check: Check::Nothing },
+        ]
+    }
+
+    /// Whether redis's order is defined; `None` if the order decides the content and is not.
+    fn sort_check(&self, command: &Command) -> Option<Check> {
+        let has =
+            |word: &str| command.iter().skip(2).any(|a| a.eq_ignore_ascii_case(word.as_bytes()));
+        let after = |word: &str| {
+            let at = command.iter().rposition(|a| a.eq_ignore_ascii_case(word.as_bytes()))?;
+            command.get(at + 1)
+        };
+        let unsorted = after("BY").is_some_and(|pattern| !pattern.contains(&b'*'));
+        let kind = self.call(&vec![b"TYPE".to_vec(), command.get(1)?.clone()]);
+        let of_a_set = kind == Resp::Status("set".into());
+        let open = if unsorted { of_a_set && !has("STORE") } else { has("ALPHA") };
+        match (open, has("LIMIT") || (has("STORE") && has("BY"))) {
+            (false, _) => Some(Check::Exact),
+            (true, false) => Some(Check::Unordered),
+            (true, true) => None,
+        }
+    }
+}
+
+fn count_in(command: &Command, at: usize) -> Option<i64> {
+    std::str::from_utf8(command.get(at)?).ok()?.parse().ok()
+}

@@ -1,0 +1,196 @@
+//! RESP2, as much of it as the judge needs: a value, how it travels, and the form that a reply of
+//! ours takes in it.
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+
+use lsmkv::Reply;
+
+/// A command with its arguments.
+pub(crate) type Command = Vec<Vec<u8>>;
+
+/// A reply.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Resp {
+    Status(String),
+    /// Bytes that are no UTF-8 become U+FFFD: ours are text.
+    Error(String),
+    Int(i64),
+    Bulk(Option<Vec<u8>>),
+    Array(Option<Vec<Resp>>),
+}
+
+impl Resp {
+    /// The elements; none of what is no array.
+    pub(crate) fn items(&self) -> &[Resp] {
+        match self {
+            Self::Array(Some(items)) => items,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Bulk(Some(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_error(&self) -> bool {
+        matches!(self, Self::Error(_))
+    }
+}
+
+/// Bytes as text that shows every one of them.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    format!("\"{}\"", bytes.escape_ascii())
+}
+
+/// A command as one would type it.
+pub(crate) fn line(command: &[Vec<u8>]) -> String {
+    command.iter().map(|arg| shown(arg)).collect::<Vec<_>>().join(" ")
+}
+
+impl fmt::Debug for Resp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(text) => write!(f, "+{text}"),
+            Self::Error(text) => write!(f, "-{text}"),
+            Self::Int(number) => write!(f, ":{number}"),
+            Self::Bulk(None) => write!(f, "(nil)"),
+            Self::Bulk(Some(bytes)) => write!(f, "{}", shown(bytes)),
+            Self::Array(None) => write!(f, "(nil array)"),
+            Self::Array(Some(items)) => f.debug_list().entries(items).finish(),
+        }
+    }
+}
+
+impl From<Reply> for Resp {
+    fn from(reply: Reply) -> Self {
+        let all = |replies: Vec<Reply>| Some(replies.into_iter().map(Self::from).collect());
+        match reply {
+            Reply::Nil => Self::Bulk(None),
+            Reply::NilArray => Self::Array(None),
+            Reply::Status(text) => Self::Status(text.to_owned()),
+            Reply::Error(text) => Self::Error(text),
+            Reply::Int(number) => Self::Int(number),
+            Reply::Bulk(bytes) => Self::Bulk(Some(bytes.to_vec())),
+            Reply::Double(number) => Self::Bulk(Some(double(number).into_bytes())),
+            Reply::Array(items) | Reply::Set(items) => Self::Array(all(items)),
+            Reply::Map(pairs) => {
+                Self::Array(all(pairs.into_iter().flat_map(|(a, b)| [a, b]).collect()))
+            }
+        }
+    }
+}
+
+/// A double as C's `%.17g`.
+fn double(value: f64) -> String {
+    if value.is_infinite() {
+        return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
+    }
+    let scientific = format!("{value:.16e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap();
+    let exponent: i32 = exponent.parse().unwrap();
+    let trim = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    if value == 0.0 {
+        trim(digits)
+    } else if (-4..17).contains(&exponent) {
+        let places = usize::try_from(16 - exponent).unwrap();
+        let plain = format!("{value:.places$}");
+        if places == 0 { plain } else { trim(&plain) }
+    } else {
+        format!("{}e{}{:02}", trim(digits), if exponent < 0 { '-' } else { '+' }, exponent.abs())
+    }
+}
+
+/// A connection.
+pub(crate) struct Client {
+    reader: BufReader<UnixStream>,
+    writer: UnixStream,
+}
+
+impl Client {
+    pub(crate) fn new(stream: UnixStream) -> io::Result<Self> {
+        Ok(Self { writer: stream.try_clone()?, reader: BufReader::new(stream) })
+    }
+
+    /// Sends commands together; their replies.
+    pub(crate) fn pipeline<'a>(
+        &mut self,
+        commands: impl IntoIterator<Item = &'a Command>,
+    ) -> io::Result<Vec<Resp>> {
+        let mut bytes = Vec::new();
+        let mut count = 0;
+        for command in commands {
+            count += 1;
+            bytes.extend(format!("*{}\r\n", command.len()).bytes());
+            for arg in command {
+                bytes.extend(format!("${}\r\n", arg.len()).bytes());
+                bytes.extend(arg);
+                bytes.extend(b"\r\n");
+            }
+        }
+        // A thread of its own: neither side then waits for the other to read.
+        std::thread::scope(|scope| {
+            let mut writer = &self.writer;
+            let sent = scope.spawn(move || writer.write_all(&bytes));
+            let replies = (0..count).map(|_| read(&mut self.reader)).collect();
+            sent.join().unwrap()?;
+            replies
+        })
+    }
+
+    /// Sends one command.
+    pub(crate) fn call(&mut self, args: &[&str]) -> io::Result<Resp> {
+        let command: Command = args.iter().map(|arg| arg.as_bytes().to_vec()).collect();
+        Ok(self.pipeline([&command])?.remove(0))
+    }
+}
+
+fn read(reader: &mut BufReader<UnixStream>) -> io::Result<Resp> {
+    let mut head = Vec::new();
+    reader.read_until(b'\n', &mut head)?;
+    let head = String::from_utf8_lossy(head.trim_ascii_end()).into_owned();
+    let Some(kind) = head.chars().next() else {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "redis hung up"));
+    };
+    let rest = &head[1..];
+    let number = || rest.parse::<i64>().map_err(io::Error::other);
+    Ok(match kind {
+        '+' => Resp::Status(rest.to_owned()),
+        '-' => Resp::Error(rest.to_owned()),
+        ':' => Resp::Int(number()?),
+        '$' => Resp::Bulk(match usize::try_from(number()?) {
+            Err(_) => None,
+            Ok(len) => {
+                let mut bytes = vec![0; len + 2];
+                reader.read_exact(&mut bytes)?;
+                bytes.truncate(len);
+                Some(bytes)
+            }
+        }),
+        '*' => Resp::Array(match usize::try_from(number()?) {
+            Err(_) => None,
+            Ok(len) => Some((0..len).map(|_| read(reader)).collect::<io::Result<_>>()?),
+        }),
+        _ => return Err(io::Error::other(format!("not RESP: {head}"))),
+    })
+}
+
+#[test]
+fn doubles_print_as_c_prints_them() {
+    for (value, text) in [
+        (0.0, "0"),
+        (-0.0, "-0"),
+        (10.0, "10"),
+        (0.1, "0.10000000000000001"),
+        (1e16, "10000000000000000"),
+        (1e17, "1e+17"),
+        (1e-5, "1.0000000000000001e-05"),
+        (f64::NEG_INFINITY, "-inf"),
+    ] {
+        assert_eq!(double(value), text);
+    }
+}

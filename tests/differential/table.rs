@@ -1,0 +1,186 @@
+//! The commands that are drawn, by group: how often the group, how often the command in it, and
+//! its arguments (see `grammar`). What makes collections grow is drawn more often.
+
+/// A group: its weight, and rows of weight and template.
+pub(crate) type Group = (u64, &'static [(u64, &'static str)]);
+
+pub(crate) const GROUPS: &[Group] = &[STRINGS, HASHES, LISTS, SETS, ZSETS, KEYS, BITS];
+
+const STRINGS: Group = (5, &[
+    (2, "APPEND skey value"),
+    (1, "DECR skey"),
+    (1, "DECRBY skey integer"),
+    (2, "GET skey"),
+    (1, "GETDEL skey"),
+    (2, "GETEX skey < EX seconds | PX millis | EXAT at | PXAT msat | PERSIST >"),
+    (2, "GETRANGE skey index index"),
+    (1, "GETSET skey value"),
+    (2, "INCR skey"),
+    (2, "INCRBY skey integer"),
+    (2, "INCRBYFLOAT skey float"),
+    (2, "LCS skey skey < LEN | IDX | MINMATCHLEN count | WITHMATCHLEN >"),
+    (1, "MGET ( skey )"),
+    (2, "MSET ( skey value )"),
+    (1, "MSETNX ( skey value )"),
+    (1, "PSETEX skey millis value"),
+    (6, "SET skey value < NX | XX | GET | KEEPTTL | EX seconds | PX millis | EXAT at | \
+        PXAT msat >"),
+    (2, "SET skey value"),
+    (1, "SETEX skey seconds value"),
+    (1, "SETNX skey value"),
+    (2, "SETRANGE skey byteat value"),
+    (1, "STRLEN skey"),
+    (1, "SUBSTR skey index index"),
+]);
+
+const HASHES: Group = (5, &[
+    (2, "HDEL hkey ( field )"),
+    (1, "HEXISTS hkey field"),
+    (1, "HGET hkey field"),
+    (1, "HGETALL hkey"),
+    (1, "HGETDEL hkey FIELDS # ( field )"),
+    (2, "HINCRBY hkey field integer"),
+    (2, "HINCRBYFLOAT hkey field float"),
+    (1, "HKEYS hkey"),
+    (1, "HLEN hkey"),
+    (1, "HMGET hkey ( field )"),
+    (1, "HMSET hkey ( field value )"),
+    (2, "HRANDFIELD hkey [ count [ WITHVALUES ] ]"),
+    (1, "HSCAN hkey cursor < MATCH pattern | COUNT count >"),
+    (6, "HSET hkey ( field value )"),
+    (1, "HSETNX hkey field value"),
+    (1, "HSTRLEN hkey field"),
+    (1, "HVALS hkey"),
+]);
+
+const LISTS: Group = (5, &[
+    (1, "LINDEX lkey index"),
+    (2, "LINSERT lkey { BEFORE | AFTER | BETWEEN } element element"),
+    (1, "LLEN lkey"),
+    (2, "LMOVE lkey lkey { LEFT | RIGHT } { LEFT | RIGHT | UP }"),
+    (1, "LMPOP # ( lkey ) { LEFT | RIGHT } [ COUNT count ]"),
+    (1, "LPOP lkey [ count ]"),
+    (2, "LPOS lkey element < RANK index | COUNT count | MAXLEN count >"),
+    (3, "LPUSH lkey ( element )"),
+    (1, "LPUSHX lkey ( element )"),
+    (2, "LRANGE lkey index index"),
+    (2, "LREM lkey index element"),
+    (2, "LSET lkey index element"),
+    (1, "LTRIM lkey index index"),
+    (1, "RPOP lkey [ count ]"),
+    (1, "RPOPLPUSH lkey lkey"),
+    (4, "RPUSH lkey ( element )"),
+    (1, "RPUSHX lkey ( element )"),
+]);
+
+const SETS: Group = (5, &[
+    (8, "SADD tkey ( member )"),
+    (1, "SCARD tkey"),
+    (1, "SDIFF ( tkey )"),
+    (1, "SDIFFSTORE tkey ( tkey )"),
+    (1, "SINTER ( tkey )"),
+    (1, "SINTERCARD # ( tkey ) [ LIMIT count ]"),
+    (1, "SINTERSTORE tkey ( tkey )"),
+    (1, "SISMEMBER tkey member"),
+    (1, "SMEMBERS tkey"),
+    (1, "SMISMEMBER tkey ( member )"),
+    (2, "SMOVE tkey tkey member"),
+    (1, "SPOP tkey [ count ]"),
+    (2, "SRANDMEMBER tkey [ count ]"),
+    (2, "SREM tkey ( member )"),
+    (1, "SSCAN tkey cursor < MATCH pattern | COUNT count >"),
+    (1, "SUNION ( tkey )"),
+    (1, "SUNIONSTORE tkey ( tkey )"),
+]);
+
+const ZSETS: Group = (9, &[
+    (5, "ZADD zkey ( float member )"),
+    (8, "ZADD zkey < NX | XX | GT | LT | CH | INCR > ( float member )"),
+    (1, "ZCARD zkey"),
+    (2, "ZCOUNT zkey bound bound"),
+    (1, "ZDIFF # ( zkey ) [ WITHSCORES ]"),
+    (1, "ZDIFFSTORE zkey # ( zkey )"),
+    (2, "ZINCRBY zkey float member"),
+    (2, "ZINTER # ( zkey ) < WEIGHTS float float | AGGREGATE { SUM | MIN | MAX | AVG } | \
+        WITHSCORES >"),
+    (1, "ZINTER '2 zkey zkey WEIGHTS float float WITHSCORES"),
+    (1, "ZINTERCARD # ( zkey ) [ LIMIT count ]"),
+    (1, "ZINTERSTORE zkey # ( zkey ) < WEIGHTS float float | AGGREGATE { SUM | MIN | MAX } >"),
+    (2, "ZLEXCOUNT zkey lex lex"),
+    (1, "ZMPOP # ( zkey ) { MIN | MAX } [ COUNT count ]"),
+    (1, "ZMSCORE zkey ( member )"),
+    (1, "ZPOPMAX zkey [ count ]"),
+    (1, "ZPOPMIN zkey [ count ]"),
+    (2, "ZRANDMEMBER zkey [ count [ WITHSCORES ] ]"),
+    (2, "ZRANGE zkey index index < REV | WITHSCORES | BYSCORE | BYLEX | LIMIT index index >"),
+    (2, "ZRANGE zkey bound bound BYSCORE < REV | WITHSCORES | LIMIT index index >"),
+    (2, "ZRANGE zkey lex lex BYLEX < REV | LIMIT index index >"),
+    (2, "ZRANGEBYLEX zkey lex lex [ LIMIT index index ]"),
+    (2, "ZRANGEBYSCORE zkey bound bound < WITHSCORES | LIMIT index index >"),
+    (1, "ZRANGESTORE zkey zkey index index < REV | LIMIT index index >"),
+    (1, "ZRANGESTORE zkey zkey bound bound BYSCORE < REV | LIMIT index index >"),
+    (1, "ZRANGESTORE zkey zkey lex lex BYLEX < REV | LIMIT index index >"),
+    (1, "ZRANK zkey member"),
+    (2, "ZREM zkey ( member )"),
+    (1, "ZREMRANGEBYLEX zkey lex lex"),
+    (1, "ZREMRANGEBYRANK zkey index index"),
+    (1, "ZREMRANGEBYSCORE zkey bound bound"),
+    (1, "ZREVRANGE zkey index index [ WITHSCORES ]"),
+    (1, "ZREVRANGEBYLEX zkey lex lex [ LIMIT index index ]"),
+    (1, "ZREVRANGEBYSCORE zkey bound bound < WITHSCORES | LIMIT index index >"),
+    (1, "ZREVRANK zkey member"),
+    (1, "ZSCAN zkey cursor < MATCH pattern | COUNT count >"),
+    (1, "ZSCORE zkey member"),
+    (2, "ZUNION # ( zkey ) < WEIGHTS float float | AGGREGATE { SUM | MIN | MAX } | \
+        WITHSCORES >"),
+    (1, "ZUNION '2 zkey { zkey | tkey } WEIGHTS float float WITHSCORES"),
+    (1, "ZUNIONSTORE zkey # ( { zkey | tkey } ) < WEIGHTS float float | AGGREGATE { SUM | \
+        MAX } >"),
+]);
+
+const KEYS: Group = (6, &[
+    (8, "COPY key key < DB database | REPLACE >"),
+    (4, "DBSIZE"),
+    (8, "DEL ( key )"),
+    (4, "EXISTS ( key )"),
+    (12, "EXPIRE key seconds < NX | XX | GT | LT >"),
+    (12, "EXPIREAT key at < NX | XX | GT | LT >"),
+    (8, "EXPIRETIME key"),
+    (4, "KEYS pattern"),
+    (8, "MOVE key database"),
+    (4, "OBJECT ENCODING key"),
+    (8, "PERSIST key"),
+    (12, "PEXPIRE key millis < NX | XX | GT | LT >"),
+    (12, "PEXPIREAT key msat < NX | XX | GT | LT >"),
+    (8, "PEXPIRETIME key"),
+    (8, "PTTL key"),
+    (4, "RANDOMKEY"),
+    (8, "RENAME key key"),
+    (8, "RENAMENX key key"),
+    (8, "SCAN cursor < MATCH pattern | COUNT count | TYPE { STRING | HASH | ZSET | NONE } >"),
+    (8, "SELECT database"),
+    (20, "SORT { lkey | tkey | zkey } < BY sortby | LIMIT index index | GET sortget | ASC | \
+        DESC | ALPHA | STORE lkey >"),
+    (8, "SORT_RO { lkey | tkey | zkey } < BY sortby | LIMIT index index | GET sortget | \
+        ASC | DESC | ALPHA >"),
+    (4, "TOUCH ( key )"),
+    (8, "TTL key"),
+    (4, "TYPE key"),
+    (4, "UNLINK ( key )"),
+    (1, "SWAPDB database database"),
+    (1, "FLUSHDB [ { SYNC | ASYNC | NOW } ]"),
+    (1, "FLUSHALL [ { SYNC | ASYNC | NOW } ]"),
+]);
+
+const BITS: Group = (3, &[
+    (2, "BITCOUNT skey [ index index [ { BYTE | BIT | NIBBLE } ] ]"),
+    (5, "BITFIELD skey < GET fieldtype fieldat | SET fieldtype fieldat integer | \
+        INCRBY fieldtype fieldat integer | OVERFLOW { WRAP | SAT | FAIL | NONE } >"),
+    (1, "BITFIELD_RO skey < GET fieldtype fieldat | GET fieldtype fieldat | \
+        SET fieldtype fieldat integer >"),
+    (2, "BITOP { AND | OR | XOR | NOT | NAND } skey ( skey )"),
+    (1, "BITOP NOT skey skey"),
+    (3, "BITPOS skey bit [ index [ index [ { BYTE | BIT } ] ] ]"),
+    (1, "GETBIT skey bitat"),
+    (3, "SETBIT skey bitat bit"),
+]);
