@@ -42,7 +42,6 @@ fn arm(group: &Group, row: &Row) -> String {
         let read = match arg {
             Arg::Key | Arg::Bytes(_) => "args.bytes()?",
             Arg::Int(_) => "args.integer()?",
-            Arg::Float(_) => "args.float()?",
             Arg::Keys | Arg::Many(_) => "args.all()",
             Arg::Pairs(..) => "&args.pairs_of(name)?",
         };
@@ -85,7 +84,7 @@ fn syntax(row: &Row) -> String {
     };
     let word = |arg: &Arg| match arg {
         Arg::Key => "key".to_owned(),
-        Arg::Bytes(name) | Arg::Int(name) | Arg::Float(name) => (*name).to_owned(),
+        Arg::Bytes(name) | Arg::Int(name) => (*name).to_owned(),
         Arg::Keys => "key [key …]".to_owned(),
         Arg::Many(name) => format!("{name} [{name} …]"),
         Arg::Pairs(a, b) => format!("{a} {b} [{a} {b} …]"),
@@ -108,8 +107,6 @@ pub(crate) fn problem(groups: &[Group]) -> Option<String> {
                 _ => None,
             })?;
             Some(format!("{twice} has two rows"))
-            let twice = names.windows(2).find(|pair| pair.first() == pair.last())?;
-            Some(format!("{} has two rows", twice.first()?))
         },
     )
 }

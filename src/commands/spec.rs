@@ -12,8 +12,6 @@ pub(crate) enum Arg {
     Bytes(&'static str),
     /// A 64-bit integer.
     Int(&'static str),
-    /// A float.
-    Float(&'static str),
     /// One or more keys: all that is left.
     Keys,
     /// One or more byte strings: all that is left.

@@ -176,7 +176,7 @@ mod tests {
                 }
                 tx.save(&collection)?;
             }
-            tx.put_elements(b"list", [&b"x"[..], b"y"].map(bytes::Bytes::from).to_vec())
+            tx.rpush(b"list", &[b"x", b"y"]).map(|_| ())
         })
         .unwrap();
     }

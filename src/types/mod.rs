@@ -6,16 +6,7 @@
 //! - `key`, `expire`, `copy`, `databases`, `scan`, `sort`, `object`: those of the key space;
 //! - `reclaim`, `cleaner`: space that comes back; `check`, `stats`: what a store says of itself;
 //! - `spaces`: databases; `times`: expiry; `number`, `long_double`: numbers as text; `cursors`,
-//!   `glob`, `elements`, `limits`, `stripes`: what they need.
-//! - `string`, `hash`, `list`, `set`, `zset`, `key`: the commands;
-//! - `collection`: members of hashes, sets and sorted sets;
-//! - `string`, `bits`, `hash`, `list`, `set`, `zset`, `key`: the commands;
-//! - `spaces`: databases; `times`: expiry; `number`, `long_double`: numbers as text; `limits`,
-//!   `stripes`.
-//! - `collection`: members of hashes, sets and sorted sets;
-//! - `string`, `hash`, `list`, `set`, `zset`: the commands of a type;
-//! - `cursors`, `glob`, `elements`: what they need;
-//! - `spaces`: databases; `times`: expiry; `number`: numbers as text; `limits`, `stripes`.
+//!   `glob`, `limits`, `stripes`: what they need.
 
 pub(crate) mod bits;
 mod check;
@@ -25,7 +16,6 @@ mod copy;
 mod cursors;
 mod databases;
 mod db;
-mod elements;
 mod expire;
 mod glob;
 mod hash;

@@ -9,11 +9,12 @@ use bytes::Bytes;
 use crate::encoding::keys::{Space, prefix};
 use crate::encoding::meta::Type;
 use crate::engine::hash_key;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::types::databases::user_key;
 use crate::types::db::commands;
 use crate::types::glob;
 use crate::types::txn::{Tx, Walk};
+use crate::types::zset::rows::stored_score;
 
 /// The cursor for the next call, and what this one found.
 pub type Page<T> = (Vec<u8>, Vec<T>);
@@ -116,7 +117,7 @@ impl Tx<'_> {
         options: &ScanOptions<'_>,
     ) -> Result<Page<(Bytes, f64)>> {
         let (next, found) = self.scan_members(key, Type::ZSet, cursor, options)?;
-        let scored = found.into_iter().map(|(member, score)| Ok((member, score_of(&score)?)));
+        let scored = found.into_iter().map(|(member, score)| Ok((member, stored_score(&score)?)));
         Ok((next, scored.collect::<Result<_>>()?))
     }
 
@@ -163,12 +164,6 @@ impl Tx<'_> {
             None => hash_key(&space.to_bytes()),
         }
     }
-}
-
-/// The score beside a member: the bits of the double, little-endian.
-fn score_of(value: &[u8]) -> Result<f64> {
-    let bits = <[u8; 8]>::try_from(value).map(u64::from_le_bytes);
-    bits.map(f64::from_bits).map_err(|_| Error::new(ErrorKind::Corrupt, "a score is malformed"))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use crate::encoding::meta::Type;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::db::commands;
+use crate::types::list::Side;
 use crate::types::number::parse_float;
 use crate::types::txn::{Record, Tx, Walk, wrong_type};
 
@@ -75,7 +76,15 @@ impl Tx<'_> {
     ) -> Result<i64> {
         let shown = self.sort_for(key, options, true)?;
         let count = i64::try_from(shown.len()).unwrap_or(i64::MAX);
-        self.put_elements(to, shown.into_iter().map(Option::unwrap_or_default).collect())?;
+        let mut list = self.new_list(to)?;
+        for element in shown {
+            list.push(self, Side::Right, element.unwrap_or_default())?;
+        }
+        if count > 0 {
+            self.save_list(&list)?;
+        } else if self.record(to)?.is_some() {
+            self.delete_record(to);
+        }
         Ok(count)
     }
 
@@ -139,8 +148,16 @@ impl Tx<'_> {
         let (skip, take) = clamp(options.limit);
         let backward = options.descending;
         if record.header.kind == Type::List {
-            let walk = self.list_elements(key, record, (skip, take), backward)?;
-            return collect(walk, (0, take), Walk::value_bytes);
+            let Some(list) = self.list(key)? else { return Ok(Vec::new()) };
+            let first = skip.min(list.len());
+            let end = first.saturating_add(take).min(list.len());
+            return match backward {
+                false => list.walk(self, first..end, Side::Left)?.collect(),
+                true => {
+                    let from_back = list.len() - end..list.len() - first;
+                    list.walk(self, from_back, Side::Right)?.collect()
+                }
+            };
         }
         let kind = record.header.kind;
         let Some(collection) = self.collection(key, kind)? else { return Ok(Vec::new()) };

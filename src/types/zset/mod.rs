@@ -12,7 +12,7 @@ mod random;
 mod range;
 mod read;
 mod remove;
-mod rows;
+pub(crate) mod rows;
 mod span;
 pub(crate) mod text;
 

@@ -62,7 +62,7 @@ impl Tx<'_> {
 }
 
 /// The score in a row of the data tree.
-pub(super) fn stored_score(value: &[u8]) -> Result<f64> {
+pub(crate) fn stored_score(value: &[u8]) -> Result<f64> {
     let bits = <[u8; 8]>::try_from(value).map(u64::from_le_bytes);
     let score = bits.map(f64::from_bits).ok().filter(|score| !score.is_nan());
     score.ok_or_else(|| damaged("the score of a member is no number"))
