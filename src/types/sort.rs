@@ -281,8 +281,8 @@ mod tests {
 
     fn db_with(elements: &[&str]) -> Db {
         let db = Db::open(":memory:", Options::default()).unwrap();
-        let elements = elements.iter().map(|e| Bytes::copy_from_slice(e.as_bytes())).collect();
-        db.write(&[b"l"], |tx| tx.put_elements(b"l", elements)).unwrap();
+        let elements: Vec<&[u8]> = elements.iter().map(|e| e.as_bytes()).collect();
+        db.rpush(b"l", &elements).unwrap();
         db
     }
 
