@@ -19,8 +19,8 @@ commands! {
     read fn dbsize() -> i64;
     /// KEYS: the keys that match the pattern, in the order of their bytes.
     read fn keys(pattern: &[u8]) -> Vec<Bytes>;
-    /// RANDOMKEY: some key. Among up to 4,096 each is as likely as any other; among more, one
-    /// after a wide gap in the order of keys is likelier.
+    /// RANDOMKEY: some key. Among up to 4,096 each is as likely as any other; among more, those
+    /// that come soon after a wide gap in the order of keys are likelier.
     read fn randomkey() -> Option<Bytes>;
     /// FLUSHDB: removes all keys of this database, in the same time however many there are. Waits
     /// until no other write is under way.
@@ -34,8 +34,9 @@ commands! {
 
 /// Up to so many keys RANDOMKEY looks at all of them.
 const COUNTED: u64 = 4096;
-/// Keys that have expired and are passed before another place is tried.
-const PASSED: usize = 64;
+/// Records after a random place among which a key is chosen: keys that share long prefixes lie
+/// close together, and without this the first of each such group would nearly always be it.
+const NEAR: u64 = 512;
 /// Places tried before all keys are walked.
 const PLACES: usize = 32;
 
@@ -74,21 +75,8 @@ impl Tx<'_> {
     }
 
     pub(crate) fn randomkey(&self) -> Result<Option<Bytes>> {
-        let mut walk = self.records(b"", false)?;
-        let mut chosen = None;
-        let mut live = 0u64;
-        for _ in 0..COUNTED {
-            if !walk.advance()? {
-                return Ok(chosen);
-            }
-            if self.live_header(&walk)?.is_some() {
-                live += 1;
-                if random().is_multiple_of(live) {
-                    chosen = Some(Bytes::copy_from_slice(user_key(&walk)));
-                }
-            }
-        }
-        self.key_at_random_place()
+        let (chosen, all_seen) = self.any_live(self.records(b"", false)?, COUNTED)?;
+        if all_seen { Ok(chosen) } else { self.key_at_random_place() }
     }
 
     fn key_at_random_place(&self) -> Result<Option<Bytes>> {
@@ -98,25 +86,29 @@ impl Tx<'_> {
         }
         for _ in 0..PLACES {
             let place = between(user_key(&first), user_key(&last));
-            if let Some(key) = self.first_live(&place, PASSED)? {
+            if let (Some(key), _) = self.any_live(self.records(&place, false)?, NEAR)? {
                 return Ok(Some(key));
             }
         }
-        self.first_live(b"", usize::MAX)
+        Ok(self.any_live(self.records(b"", false)?, u64::MAX)?.0)
     }
 
-    /// The first key from `place` on that exists now, unless more than `passed` have expired.
-    fn first_live(&self, place: &[u8], passed: usize) -> Result<Option<Bytes>> {
-        let mut walk = self.records(place, false)?;
-        for _ in 0..passed {
+    /// One of the keys among the next `limit` records that exist now, each as likely as the
+    /// others, and whether there were no more records.
+    fn any_live(&self, mut walk: Walk, limit: u64) -> Result<(Option<Bytes>, bool)> {
+        let (mut chosen, mut live) = (None, 0u64);
+        for _ in 0..limit {
             if !walk.advance()? {
-                break;
+                return Ok((chosen, true));
             }
             if self.live_header(&walk)?.is_some() {
-                return Ok(Some(Bytes::copy_from_slice(user_key(&walk))));
+                live += 1;
+                if random().is_multiple_of(live) {
+                    chosen = Some(Bytes::copy_from_slice(user_key(&walk)));
+                }
             }
         }
-        Ok(None)
+        Ok((chosen, false))
     }
 
     pub(crate) fn flushdb(&mut self) -> Result<()> {
