@@ -15,6 +15,11 @@ pub(crate) fn wrong_number(name: &str) -> Error {
     Error::new(ErrorKind::Syntax, message)
 }
 
+/// Bytes as they stand in an error text: up to the first zero byte, as in C.
+pub(crate) fn quoted(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+}
+
 /// The arguments of a command that have not been read yet, without its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Args<'a> {

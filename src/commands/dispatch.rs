@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::args::{Args, wrong_number};
+use super::args::{Args, quoted, wrong_number};
 use super::generated::dispatch::run;
 use super::reply::Reply;
 use super::spec::{Access, Keys, Row};
@@ -49,9 +49,7 @@ fn fits(arity: isize, count: usize) -> bool {
 /// The text of an unknown command's error quotes the arguments, up to a length.
 fn unknown(name: &[u8], argv: &[&[u8]]) -> Reply {
     const SHOWN: usize = 128;
-    let quote = |bytes: &[u8], most: usize| {
-        String::from_utf8_lossy(bytes.get(..most).unwrap_or(bytes)).into_owned()
-    };
+    let quote = |bytes: &[u8], most: usize| quoted(bytes.get(..most).unwrap_or(bytes));
     let mut args = String::new();
     for arg in argv.iter().skip(1) {
         if args.len() >= SHOWN {

@@ -140,6 +140,7 @@ const ZSETS: Group = (9, &[
 ]);
 
 const KEYS: Group = (6, &[
+    (1, "NOSUCH ( value )"),
     (8, "COPY key key < DB database | REPLACE >"),
     (4, "DBSIZE"),
     (8, "DEL ( key )"),
