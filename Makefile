@@ -8,21 +8,21 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
-SHARED := $(TARGET)/release/liblsmkv.so
+SHARED := $(TARGET)/dist/liblsmkv.so
 STATIC := $(TARGET)/static/liblsmkv.a
 DEMO := $(TARGET)/demo
 CFLAGS ?= -O2
 CXXFLAGS ?= -O2
 INCLUDES := -Iinclude -Ibindings/cpp
 
-.PHONY: all shared static demo test bench generate install clean
+.PHONY: all shared static demo test bench bench-big torture generate install clean setup
 
 all: shared static
 
 # Naming the one crate type keeps link-time optimisation, which cargo drops when it builds
 # several at once. Programs look for the library under its SONAME.
 shared:
-	$(CARGO) rustc --release --lib --crate-type cdylib
+	$(CARGO) rustc --profile dist --lib --crate-type cdylib
 	ln -sf liblsmkv.so $(SHARED).0
 
 static:
@@ -39,14 +39,37 @@ demo: shared
 	LSMKV_LIBRARY=$(SHARED) PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 \
 		$(PYTHON) bindings/python/quickstart.py $(DEMO)/store-python
 
+# Installs what the tests need, where that can be done; else says what is missing.
+setup:
+	scripts/setup.sh
+
 # Every suite in every language, and their sum.
-test: all
+test: setup all
 	TARGET=$(TARGET) SHARED=$(SHARED) STATIC=$(STATIC) MAKE="$(MAKE)" CARGO="$(CARGO)" CC="$(CC)" \
 		CXX="$(CXX)" PYTHON="$(PYTHON)" scripts/test.sh
 
-# lsmkv and its peers, in one run.
+# lsmkv and its peers, in one run: a table with ratios, bench/results/*.json and a chart.
 bench:
+	scripts/setup-bench.sh
 	$(CARGO) run --release -p lsmkv-bench
+
+# 5 GB under a memory budget of 256 MiB: resident memory and block reads a get.
+bench-big:
+	$(CARGO) run --release -p lsmkv-bench -- big
+
+# The long forms of the reliability tests (docs/RELIABILITY.md): hours. Each can be run alone.
+LONG := $(CARGO) test --release --test
+torture: torture-model torture-power-cut torture-io-sweep torture-corruption torture-kill
+torture-model:
+	LSMKV_MODEL_CASES=$(or $(N),200000) $(LONG) model
+torture-power-cut:
+	LSMKV_POWER_CUTS=$(or $(N),1000000) $(LONG) power_cut
+torture-io-sweep:
+	LSMKV_SWEEP=all $(LONG) io_sweep
+torture-corruption:
+	LSMKV_CORRUPTION=all $(LONG) corruption
+torture-kill:
+	LSMKV_KILLS=$(or $(N),100000) $(LONG) kill
 
 # What is generated and committed: include/lsmkv.h. A build only checks it.
 generate:

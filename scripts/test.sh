@@ -37,7 +37,7 @@ tally() { # log, exit status
 
 cargo_suite() {
     title "cargo test"
-    "$CARGO" test 2>&1 | tee "$report/cargo.log"
+    "$CARGO" test --no-fail-fast 2>&1 | tee "$report/cargo.log"
     local status=${PIPESTATUS[0]} p f i
     read -r p f i < <(awk '/^test result:/ { p += $4; f += $6; i += $8 }
         END { print p + 0, f + 0, i + 0 }' "$report/cargo.log")

@@ -24,4 +24,4 @@ pub mod types;
 pub use commands::Reply;
 pub use error::{Error, ErrorKind, Result};
 pub use options::{Compression, Description, Options, SyncMode};
-pub use types::{Db, ExpireIf, Page, ScanOptions, SortBy, SortOptions, Type};
+pub use types::{Db, Type};

@@ -129,8 +129,14 @@ options! {
     block_bytes: u32 = 4096, Rule::Size(64, MIB);
     /// Largest log segment; the first ones are smaller.
     log_segment_bytes: u64 = 16 * MIB, Rule::Size(4 * KIB, GIB);
+    /// Table files open at once; others are opened again when they are read.
+    max_open_files: u32 = 512, Rule::Count(8, 1_000_000);
     /// Numbered databases of the store.
     databases: u32 = 16, Rule::Count(1, 65_535);
+    /// Seconds between rounds of the thread that deletes expired keys; 0 turns it off.
+    ttl_cleaner_interval_s: u64 = 60, Rule::Count(0, 86_400);
+    /// Expired keys that thread deletes in one commit.
+    ttl_cleaner_batch: u32 = 1000, Rule::Count(1, 100_000);
 }
 
 impl Options {

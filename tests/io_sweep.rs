@@ -222,7 +222,10 @@ impl Run {
             assert_eq!(error.message(), told.message(), "{context}");
         }
         assert!(started.elapsed() < Duration::from_secs(1), "not promptly: {context}");
-        assert_eq!(self.fs.calls(), calls, "a degraded store still touches files: {context}");
+        // Where no other thread has something under way.
+        if self.options == options() {
+            assert_eq!(self.fs.calls(), calls, "a degraded store still touches files: {context}");
+        }
         self.check_acknowledged(engine, "in the same handle, degraded");
     }
 

@@ -1,6 +1,7 @@
 //! Bytes of the Redis layer: what a key and a record look like inside the engine. Pure
 //! functions: no storage, no clock.
 
+pub mod expiry;
 pub mod keys;
 pub mod meta;
 pub mod order;

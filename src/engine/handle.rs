@@ -11,9 +11,11 @@ use crate::engine::batch::{Batch, TreeId};
 use crate::engine::config::{EngineConfig, WriteOptions};
 use crate::engine::core::Core;
 use crate::engine::entry::Sequence;
+use crate::engine::files::FileNumber;
 use crate::engine::iter::{Iter, IterOptions};
 use crate::engine::recovery;
 use crate::engine::snapshot::{ReservedNumber, SnapshotPin};
+use crate::engine::sstable::Properties;
 use crate::engine::stats::Stats;
 use crate::engine::view::{GetOptions, View};
 use crate::engine::write::Commit;
@@ -275,6 +277,34 @@ impl Reader {
     /// An iterator over the keys of `tree`.
     pub fn iter(&self, tree: TreeId, options: IterOptions) -> Result<Iter> {
         Arc::clone(&self.view).iter(tree, self.sequence, options)
+    }
+
+    /// What every table of `tree` says of itself, by file number.
+    pub fn tables(
+        &self,
+        tree: TreeId,
+        mut visit: impl FnMut(FileNumber, &Properties),
+    ) -> Result<()> {
+        let levels = self.view.version.trees.get(tree.index());
+        for file in levels.into_iter().flat_map(|levels| levels.files()) {
+            visit(file.meta().number, file.table()?.properties());
+        }
+        Ok(())
+    }
+
+    /// An iterator over the memtables, if wanted, and the tables that `chosen` names. What it
+    /// shows may have a newer version, or have been deleted, in a place that was left out.
+    pub fn iter_over(
+        &self,
+        tree: TreeId,
+        options: IterOptions,
+        memtables: bool,
+        mut chosen: impl FnMut(FileNumber, &Properties) -> bool,
+    ) -> Result<Iter> {
+        let view = Arc::clone(&self.view);
+        view.iter_over(tree, self.sequence, options, memtables, &mut |file| {
+            Ok(chosen(file.meta().number, file.table()?.properties()))
+        })
     }
 }
 

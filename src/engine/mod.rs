@@ -22,6 +22,7 @@ mod install;
 pub mod iter;
 mod memory;
 pub mod memtable;
+mod open_files;
 mod recovery;
 mod snapshot;
 mod source;
@@ -41,7 +42,7 @@ pub use entry::{Kind, Sequence, Tag, hash_key};
 pub use handle::{Engine, Reader, Snapshot};
 pub use iter::{Iter, IterOptions};
 pub use snapshot::ReservedNumber;
-pub use sstable::Collector;
+pub use sstable::{Collector, Properties};
 pub use stats::{LevelStats, Stats, TreeStats};
 pub use write::Commit;
 

@@ -28,6 +28,7 @@ use crate::engine::core::{Core, Tree};
 use crate::engine::entry::Sequence;
 use crate::engine::files::{FileKind, FileNumber, FileNumbers, current_path, lock_path};
 use crate::engine::install::{Manifest, apply};
+use crate::engine::open_files::OpenFiles;
 use crate::engine::snapshot::Sequences;
 use crate::engine::sstable::TableCounters;
 use crate::engine::stats::Activity;
@@ -117,10 +118,12 @@ impl Opening {
         let lock = take_lock(&*fs, dir)?;
         let limits = Limits::of(options);
         let cache = Arc::new(BlockCache::new(limits.table_memory));
+        let files = Arc::new(OpenFiles::new(Arc::clone(&fs), options.max_open_files as usize));
         let trees = config.trees.iter().map(|tree| {
             let counters = Arc::new(TableCounters::default());
             let opener = Arc::new(TableOpener {
                 fs: Arc::clone(&fs),
+                files: Arc::clone(&files),
                 dir: dir.to_owned(),
                 cache: Arc::clone(&cache),
                 counters: Arc::clone(&counters),

@@ -44,6 +44,8 @@ pub struct LevelStats {
 pub struct TreeStats {
     /// Its name.
     pub name: String,
+    /// Entries of its memtables, all versions counted.
+    pub memtable_entries: u64,
     /// By level.
     pub levels: [LevelStats; LEVELS],
     /// Blocks read from files.
@@ -139,11 +141,14 @@ fn ratio(a: u64, b: u64) -> f64 {
 impl Core {
     fn tree_stats(&self) -> Vec<TreeStats> {
         let view = self.view.load();
-        let pairs = self.trees.iter().zip(&view.version.trees);
+        let pairs = self.trees.iter().zip(&view.version.trees).enumerate();
         pairs
-            .map(|(tree, levels)| {
+            .map(|(index, (tree, levels))| {
                 let mut stats =
                     TreeStats { name: tree.config.name.clone(), ..TreeStats::default() };
+                let sets = std::iter::once(&view.active).chain(&view.frozen);
+                let memtables = sets.filter_map(|set| set.trees.get(index));
+                stats.memtable_entries = memtables.map(|memtable| memtable.len() as u64).sum();
                 for (level, (_, files)) in stats.levels.iter_mut().zip(levels.iter()) {
                     for meta in files.iter().map(|file| file.meta()) {
                         level.files += 1;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::cache::BlockCache;
 use crate::engine::files::{FileNumber, table_path};
+use crate::engine::open_files::OpenFiles;
 use crate::engine::sstable::{Table, TableCounters};
 use crate::error::{Error, Result};
 use crate::io::fs::FileSystem;
@@ -14,6 +15,8 @@ use crate::io::fs::FileSystem;
 pub struct TableOpener {
     /// The file system.
     pub fs: Arc<dyn FileSystem>,
+    /// Bounds how many tables are open at once.
+    pub(crate) files: Arc<OpenFiles>,
     /// The store's directory.
     pub dir: PathBuf,
     /// The one block cache of the store.
@@ -31,8 +34,15 @@ impl TableOpener {
     /// Opens table `number`, which must have exactly `size` bytes.
     pub fn open(&self, number: FileNumber, size: u64) -> Result<Table> {
         let path = self.path(number);
-        let file = self.fs.open(&path).map_err(|e| Error::io("open", &path, &e))?;
-        Table::open(file, path, number, size, Arc::clone(&self.cache), Arc::clone(&self.counters))
+        let file = self.files.file(path.clone()).map_err(|e| Error::io("open", &path, &e))?;
+        Table::open(
+            Arc::new(file),
+            path,
+            number,
+            size,
+            Arc::clone(&self.cache),
+            Arc::clone(&self.counters),
+        )
     }
 
     /// Removes a table that no version knows any more. What cannot be removed now is removed at

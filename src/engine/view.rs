@@ -85,13 +85,30 @@ impl View {
         options: GetOptions,
     ) -> Result<Option<Bytes>> {
         let hash = hash_key(key);
+        match self.get_from_memtables(tree, key, hash, sequence)? {
+            Some(value) => Ok(value),
+            None => self.get_from_tables(tree, key, hash, sequence, options),
+        }
+    }
+
+    /// What the memtables say of `key` at `sequence`, a deletion being `Some(None)`; `None` if
+    /// they do not know it.
+    #[inline]
+    pub(crate) fn get_from_memtables(
+        &self,
+        tree: TreeId,
+        key: &[u8],
+        hash: u64,
+        sequence: Sequence,
+    ) -> Result<Option<Option<Bytes>>> {
         for set in std::iter::once(&self.active).chain(&self.frozen) {
             let memtable = set.trees.get(tree.index()).ok_or_else(|| unknown(tree))?;
             if let Some(found) = memtable.get(hash, key, sequence) {
-                return Ok((!found.tag().is_delete()).then(|| memtable.value_bytes(&found)));
+                let live = !found.tag().is_delete();
+                return Ok(Some(live.then(|| memtable.value_bytes(&found))));
             }
         }
-        self.get_from_tables(tree, key, hash, sequence, options)
+        Ok(None)
     }
 
     fn get_from_tables(
@@ -128,20 +145,42 @@ impl View {
         sequence: Sequence,
         options: IterOptions,
     ) -> Result<Iter> {
-        let sources = self.sources(tree, &options)?;
+        let mut sources = self.memtable_sources(tree);
+        sources.extend(self.table_sources(tree, &options, &mut |_| Ok(true))?);
         Ok(Iter::new(self, sources, sequence, options))
     }
 
-    /// Every place of `tree` that may hold a key within the bounds.
-    fn sources(&self, tree: TreeId, options: &IterOptions) -> Result<Vec<Source>> {
+    /// An iterator over some of the places that hold `tree`: the memtables, if wanted, and the
+    /// tables that `chosen` names. What it shows may have a newer version elsewhere.
+    pub(crate) fn iter_over(
+        self: Arc<Self>,
+        tree: TreeId,
+        sequence: Sequence,
+        options: IterOptions,
+        memtables: bool,
+        chosen: &mut dyn FnMut(&TableFile) -> Result<bool>,
+    ) -> Result<Iter> {
+        let mut sources = if memtables { self.memtable_sources(tree) } else { Vec::new() };
+        sources.extend(self.table_sources(tree, &options, chosen)?);
+        Ok(Iter::new(self, sources, sequence, options))
+    }
+
+    fn memtable_sources(&self, tree: TreeId) -> Vec<Source> {
+        let sets = std::iter::once(&self.active).chain(&self.frozen);
+        sets.filter_map(|set| set.trees.get(tree.index()))
+            .filter(|memtable| !memtable.is_empty())
+            .map(|memtable| Source::Memtable(MemtableCursor::new(Arc::clone(memtable))))
+            .collect()
+    }
+
+    /// Every chosen table of `tree` that may hold a key within the bounds.
+    fn table_sources(
+        &self,
+        tree: TreeId,
+        options: &IterOptions,
+        chosen: &mut dyn FnMut(&TableFile) -> Result<bool>,
+    ) -> Result<Vec<Source>> {
         let mut sources = Vec::new();
-        for set in std::iter::once(&self.active).chain(&self.frozen) {
-            if let Some(memtable) = set.trees.get(tree.index())
-                && !memtable.is_empty()
-            {
-                sources.push(Source::Memtable(MemtableCursor::new(Arc::clone(memtable))));
-            }
-        }
         let levels = self.version.trees.get(tree.index()).ok_or_else(|| unknown(tree))?;
         let within = |file: &&Arc<TableFile>| {
             let meta = file.meta();
@@ -149,10 +188,17 @@ impl View {
                 && options.upper.as_deref().is_none_or(|upper| *meta.smallest < *upper)
         };
         for file in levels.level(0).iter().filter(within) {
-            sources.push(Source::Table(file.table()?.cursor(!options.no_fill)));
+            if chosen(file)? {
+                sources.push(Source::Table(file.table()?.cursor(!options.no_fill)));
+            }
         }
         for level in 1..LEVELS {
-            let files: Vec<_> = levels.level(level).iter().filter(within).cloned().collect();
+            let mut files = Vec::new();
+            for file in levels.level(level).iter().filter(within) {
+                if chosen(file)? {
+                    files.push(Arc::clone(file));
+                }
+            }
             if !files.is_empty() {
                 sources.push(Source::Level(LevelCursor::new(files, !options.no_fill)));
             }

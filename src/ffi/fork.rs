@@ -7,8 +7,8 @@
 //!
 //! A child that was forked while a store was open may not open another either. The threads of
 //! the parent's store are still queued in the table of waiting threads that all locks of this
-//! library share, but their stacks are reused by the child's new threads: measured, a few such
-//! opens in a thousand failed an assertion inside the locks or hung.
+//! library share, and nothing in the child takes them out. When it was allowed, a loop of such
+//! opens failed assertions inside that table.
 #![expect(unsafe_code, reason = "registers a pthread_atfork handler")]
 
 use std::path::Path;

@@ -7,7 +7,9 @@ use crate::engine::{FileSystem, MemFs, RealFs, Stats};
 use crate::error::{Error, Result};
 use crate::io::clock::{Clock, RealClock};
 use crate::options::Options;
+use crate::types::cleaner::{Cleaner, Pace};
 use crate::types::limits::Limits;
+use crate::types::stats::Stat;
 use crate::types::store::Store;
 use crate::types::txn::Tx;
 
@@ -51,7 +53,9 @@ impl Db {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
-        Ok(Self { store: Arc::new(Store::open(fs, dir, options, clock)?), database: 0 })
+        let store = Arc::new(Store::open(fs, dir, options, clock)?);
+        Cleaner::start(&store)?;
+        Ok(Self { store, database: 0 })
     }
 
     /// The same store with database `number` selected.
@@ -68,7 +72,7 @@ impl Db {
     /// Stops background work, flushes, and releases the directory. The error is that of the last
     /// flush; the store is closed either way, for all handles.
     pub fn close(&self) -> Result<()> {
-        self.store.engine().close()
+        self.store.close()
     }
 
     /// Makes every earlier write durable, whatever the sync mode.
@@ -96,6 +100,23 @@ impl Db {
         self.store.engine().stats()
     }
 
+    /// Deletes every key that has expired by now, and returns how many there were. A background
+    /// thread does the same every [`Options::ttl_cleaner_interval_s`].
+    pub fn clean_expired(&self) -> Result<u64> {
+        self.store.clean(Pace::Full)
+    }
+
+    /// Whether everything stored fits together: the problems found, none in a sound store. Reads
+    /// the whole store, as of one moment; other threads go on.
+    pub fn check(&self) -> Result<Vec<String>> {
+        self.store.check()
+    }
+
+    /// What the store holds and has done, by name.
+    pub fn stats(&self) -> Result<Vec<Stat>> {
+        self.store.stats()
+    }
+
     /// Turns writes off until the store is opened again; reads go on.
     pub fn degrade(&self, cause: &Error) {
         self.store.engine().degrade(cause);
@@ -110,6 +131,16 @@ impl Db {
     /// The longest key and value accepted.
     pub fn limits(&self) -> Limits {
         self.store.limits()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn shared_store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    #[cfg(test)]
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Runs a read at one moment.

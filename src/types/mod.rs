@@ -2,18 +2,15 @@
 //!
 //! - `store`, `txn`: how a command runs: locks, one moment, one time, one batch;
 //! - `collection`: members of hashes, sets and sorted sets; `sample`: some of them at random;
-//! - `string`, `hash`, `list`, `set`, `zset`, `key`: the commands;
-//! - `collection`: members of hashes, sets and sorted sets;
-//! - `string`, `bits`, `hash`, `list`, `set`, `zset`, `key`: the commands;
-//! - `spaces`: databases; `times`: expiry; `number`, `long_double`: numbers as text; `limits`,
-//!   `stripes`.
-//! - `collection`: members of hashes, sets and sorted sets;
-//! - `string`, `hash`, `list`, `set`, `zset`: the commands of a type;
+//! - `string`, `bits`, `hash`, `list`, `set`, `zset`: the commands of a type;
 //! - `key`, `expire`, `copy`, `databases`, `scan`, `sort`, `object`: those of the key space;
-//! - `cursors`, `glob`, `elements`: what they need;
-//! - `spaces`: databases; `times`: expiry; `number`: numbers as text; `limits`, `stripes`.
+//! - `reclaim`, `cleaner`: space that comes back; `check`, `stats`: what a store says of itself;
+//! - `spaces`: databases; `times`: expiry; `number`, `long_double`: numbers as text; `cursors`,
+//!   `glob`, `elements`, `limits`, `stripes`: what they need.
 
 pub(crate) mod bits;
+mod check;
+mod cleaner;
 mod collection;
 mod copy;
 mod cursors;
@@ -29,11 +26,13 @@ pub(crate) mod list;
 pub(crate) mod long_double;
 pub(crate) mod number;
 mod object;
+mod reclaim;
 pub(crate) mod sample;
 mod scan;
 mod set;
 mod sort;
 mod spaces;
+mod stats;
 mod store;
 mod string;
 mod stripes;
@@ -49,6 +48,7 @@ pub use limits::Limits;
 pub use list::{Place, Search, Side};
 pub use scan::{Page, ScanOptions};
 pub use sort::{SortBy, SortOptions};
+pub use stats::{Stat, StatValue};
 pub(crate) use string::common_subsequence;
 pub use string::{Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions, SetOutcome};
 pub use zset::{Aggregate, By, Combine, End, ZAdd, ZRange};

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::encoding::keys::{MetaKey, Space, meta_key};
+use crate::encoding::keys::{MetaKey, Space, meta_key, split_meta_key};
 use crate::engine::Reader;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::txn::META;
@@ -23,14 +23,27 @@ fn record_of(number: u32) -> MetaKey {
     meta_key(Space::RESERVED, &[b"db", &number.to_be_bytes()[..]].concat())
 }
 
-fn record_of_next() -> MetaKey {
+/// The key of the counter; the record exists once a database was emptied.
+pub(crate) fn record_of_next() -> MetaKey {
     meta_key(Space::RESERVED, b"next")
 }
 
 fn read_id(reader: &Reader, key: &MetaKey) -> Result<Option<u32>> {
-    let Some(value) = reader.get(META, key)? else { return Ok(None) };
-    let id = <[u8; 4]>::try_from(&value[..]).map(u32::from_be_bytes);
-    id.map(Some).map_err(|_| Error::new(ErrorKind::Corrupt, "a database's record is malformed"))
+    reader.get(META, key)?.map(|value| id_in(&value)).transpose()
+}
+
+/// The number and the space that a record of the reserved space assigns to it; `None` if it is
+/// another record.
+pub(crate) fn assignment_in(key: &[u8], value: &[u8]) -> Result<Option<(u32, Space)>> {
+    let Some((Space::RESERVED, name)) = split_meta_key(key) else { return Ok(None) };
+    let number = name.strip_prefix(b"db").and_then(|number| <[u8; 4]>::try_from(number).ok());
+    let Some(number) = number else { return Ok(None) };
+    Ok(Some((u32::from_be_bytes(number), Space::from_id(id_in(value)?))))
+}
+
+fn id_in(value: &[u8]) -> Result<u32> {
+    let id = <[u8; 4]>::try_from(value).map(u32::from_be_bytes);
+    id.map_err(|_| Error::new(ErrorKind::Corrupt, "a database's record is malformed"))
 }
 
 impl Spaces {

@@ -9,23 +9,27 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::encoding::keys::meta_key;
-use crate::engine::{Commit, Engine, EngineConfig, FileSystem, TreeConfig, WriteOptions, hash_key};
+use crate::engine::{Commit, Engine, EngineConfig, FileSystem, WriteOptions, hash_key};
 use crate::error::Result;
 use crate::io::clock::Clock;
 use crate::options::{Options, SyncMode};
+use crate::types::cleaner::Cleaner;
 use crate::types::cursors::Cursors;
 use crate::types::limits::Limits;
+use crate::types::reclaim::Reclaim;
 use crate::types::spaces::Spaces;
 use crate::types::stripes::{Held, Stripes};
 use crate::types::times::Times;
-use crate::types::txn::{Pending, TREES, Tx};
+use crate::types::txn::{Pending, Tx};
 
 /// See the module's documentation.
 pub(crate) struct Store {
     engine: Engine,
     times: Arc<Times>,
     stripes: Stripes,
-    spaces: Spaces,
+    spaces: Arc<Spaces>,
+    reclaim: Arc<Reclaim>,
+    cleaner: Cleaner,
     limits: Limits,
     cursors: Cursors,
     sync: SyncMode,
@@ -41,12 +45,15 @@ impl Store {
         options.validate()?;
         let limits = Limits { key: options.max_key_bytes, value: options.max_value_bytes };
         let (sync, databases) = (options.sync, options.databases);
-        let trees = TREES.map(TreeConfig::named).to_vec();
-        let engine = Engine::open(fs, dir, EngineConfig { options: limits.widen(options), trees })?;
-        let spaces = Spaces::load(&engine.reader()?, databases)?;
         let times = Arc::new(Times::new(clock));
+        let reclaim = Arc::new(Reclaim::new(Arc::clone(&times)));
+        let cleaner = Cleaner::new(&options);
+        let trees = reclaim.trees();
+        let engine = Engine::open(fs, dir, EngineConfig { options: limits.widen(options), trees })?;
+        let spaces = Arc::new(Spaces::load(&engine.reader()?, databases)?);
+        reclaim.follow(&spaces);
         let (stripes, cursors) = (Stripes::new(), Cursors::new());
-        Ok(Self { engine, times, stripes, spaces, limits, cursors, sync })
+        Ok(Self { engine, times, stripes, spaces, reclaim, cleaner, limits, cursors, sync })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -68,6 +75,22 @@ impl Store {
 
     pub(crate) fn times(&self) -> &Arc<Times> {
         &self.times
+    }
+
+    pub(crate) fn reclaim(&self) -> &Reclaim {
+        &self.reclaim
+    }
+
+    pub(crate) fn cleaner(&self) -> &Cleaner {
+        &self.cleaner
+    }
+
+    /// Stops the cleaner, flushes, and releases the directory.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.cleaner.ask_to_stop();
+        let result = self.engine.close();
+        self.cleaner.stop();
+        result
     }
 
     /// Runs a read at one moment.
@@ -122,11 +145,14 @@ impl Store {
         if !tx.is_dirty() {
             return Ok(answer);
         }
+        let soonest_expiry = tx.soonest_expiry();
         let Pending { mut batch, frees_space, building, assignments } = tx.into_pending();
         let commit = self.engine.commit(&mut batch, WriteOptions { sync: None, frees_space })?;
         for (number, space) in assignments {
             self.spaces.assign(number, space);
         }
+        // After the commit is visible: see `Cleaner::note`.
+        self.cleaner.note(soonest_expiry);
         drop((building, time, held));
         self.settle(commit)?;
         Ok(answer)
@@ -138,5 +164,11 @@ impl Store {
             SyncMode::Always => self.engine.wait_durable(commit, None).map(|_| ()),
             SyncMode::Interval | SyncMode::Off => Ok(()),
         }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.cleaner.stop();
     }
 }

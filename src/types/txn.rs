@@ -283,6 +283,13 @@ impl<'a> Tx<'a> {
         self.writes.iter().any(|writes| !writes.is_empty())
     }
 
+    /// The earliest expiry among the records written.
+    pub(crate) fn soonest_expiry(&self) -> Option<u64> {
+        let records = self.written(META)?.values().flatten();
+        let headers = records.filter_map(|record| Header::decode(record).ok());
+        headers.map(|header| header.expire_ms).filter(|expire_ms| *expire_ms != 0).min()
+    }
+
     /// The writes as a batch, and what goes with it.
     pub(crate) fn into_pending(self) -> Pending {
         let mut batch = Batch::new();

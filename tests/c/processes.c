@@ -98,7 +98,7 @@ static void child_of_a_fork(lsmkv_db *db, lsmkv_buf *pinned) {
     STATUS(lsmkv_close(db, NULL), LSMKV_FORKED);
     CHECK(pinned->len == 6 && memcmp(pinned->data, "parent", 6) == 0);
     lsmkv_buf_release(pinned);
-    /* Opening here was allowed once, and now and then hung on locks of the parent's threads. */
+    /* When this was allowed, the locks shared with the parent's threads failed in the child. */
     STATUS(lsmkv_open(":memory:", NULL, &own, &err), LSMKV_FORKED);
     CHECK(own == NULL && strstr(err.msg, "exec") != NULL);
     fflush(stdout);

@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::engine::batch::TreeId;
-use crate::engine::entry::{Sequence, Tag};
+use crate::engine::entry::{Sequence, Tag, hash_key};
 use crate::engine::iter::{Iter, IterOptions};
 use crate::engine::snapshot::Pinned;
-use crate::engine::view::View;
+use crate::engine::view::{GetOptions, View};
 use crate::error::Result;
 
 /// What becomes of an entry.
@@ -37,7 +39,7 @@ pub trait FilterFactory: Send + Sync + std::fmt::Debug {
 /// What a filter may know and hold on to. Everything in it stays readable until the result of the
 /// compaction is installed, and the result is not installed before the log is synced through
 /// `pinned.current`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FilterJob {
     /// The tree being compacted.
     pub tree: TreeId,
@@ -72,5 +74,28 @@ impl FilterJob {
     pub fn iter(&self, tree: TreeId, sequence: Sequence, options: IterOptions) -> Result<Iter> {
         let options = IterOptions { no_fill: true, ..options };
         Arc::clone(&self.view).iter(tree, sequence, options)
+    }
+
+    /// As [`FilterJob::iter`], but over the tables alone. With [`FilterJob::recent`] before it,
+    /// this spares the memtables from being sorted for a few keys.
+    pub fn iter_tables(&self, tree: TreeId, sequence: Sequence) -> Result<Iter> {
+        let options = IterOptions { no_fill: true, ..IterOptions::default() };
+        Arc::clone(&self.view).iter_over(tree, sequence, options, false, &mut |_| Ok(true))
+    }
+
+    /// What the memtables say of a key, a deletion being `Some(None)`; `None` if nothing.
+    pub fn recent(
+        &self,
+        tree: TreeId,
+        key: &[u8],
+        sequence: Sequence,
+    ) -> Result<Option<Option<Bytes>>> {
+        self.view.get_from_memtables(tree, key, hash_key(key), sequence)
+    }
+
+    /// The value of a key of any tree as a reader at `sequence` would find it, leaving the cache
+    /// as it is.
+    pub fn get(&self, tree: TreeId, key: &[u8], sequence: Sequence) -> Result<Option<Bytes>> {
+        self.view.get(tree, key, sequence, GetOptions { no_fill: true })
     }
 }

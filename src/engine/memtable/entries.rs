@@ -82,6 +82,14 @@ pub struct Memtable {
     scanned: AtomicBool,
 }
 
+/// Zeros that the system provides page by page when they are touched: writing them here would
+/// stop the writer that needs a new memtable for a millisecond.
+fn zeroed(count: usize) -> Box<[AtomicU32]> {
+    let zeros = Box::into_raw(vec![0u32; count].into_boxed_slice());
+    // SAFETY: `AtomicU32` has the size, alignment and bit validity of `u32`, and the box is ours.
+    unsafe { Box::from_raw(zeros as *mut [AtomicU32]) }
+}
+
 #[derive(Default)]
 struct Writer {
     tail: Tail,
@@ -96,7 +104,7 @@ impl Memtable {
         let buckets = (capacity / 128).next_power_of_two().clamp(256, 1 << 22);
         Self {
             arena: Arena::new(),
-            buckets: (0..buckets).map(|_| AtomicU32::new(0)).collect(),
+            buckets: zeroed(buckets),
             writer: Mutex::default(),
             order: RwLock::default(),
             len: AtomicUsize::new(0),

@@ -29,6 +29,9 @@ use crate::error::{Error, ErrorKind, Result};
 /// A buffer that grew beyond this for one group is given back.
 const BUFFER_KEPT_BYTES: usize = 4 << 20;
 
+/// From this size on the next segment is made ready early.
+const LARGE_SEGMENT_BYTES: u64 = 8 << 20;
+
 /// The log of an open store.
 #[derive(Debug)]
 pub struct Log {
@@ -38,7 +41,7 @@ pub struct Log {
     durability: Durability,
     /// Segments before the current one that have not been retired.
     retained: Mutex<Vec<Cut>>,
-    half_full: AtomicBool,
+    next_due: AtomicBool,
     bytes_appended: AtomicU64,
 }
 
@@ -66,7 +69,7 @@ impl Log {
             spares,
             durability,
             retained: Mutex::new(older),
-            half_full: AtomicBool::new(false),
+            next_due: AtomicBool::new(false),
             bytes_appended: AtomicU64::new(0),
         })
     }
@@ -96,10 +99,11 @@ impl Log {
         self.write(&mut writer)
     }
 
-    /// Whether [`Log::prepare_next`] has something to do: the current segment is half full and no
-    /// next one is ready.
+    /// Whether [`Log::prepare_next`] has something to do: no next segment is ready, and the current
+    /// one is half full, or an eighth if it is large. A large one is filled by a busy store, where
+    /// making the next may wait for the device as long as filling most of this one takes.
     pub fn needs_preparation(&self) -> bool {
-        self.half_full.load(Ordering::Acquire) && !self.spares.has_next()
+        self.next_due.load(Ordering::Acquire) && !self.spares.has_next()
     }
 
     /// Makes the next segment ready, and the reserve if it was used. For a background thread.
@@ -233,7 +237,8 @@ impl Log {
         *used += buffer.len() as u64;
         self.bytes_appended.fetch_add(buffer.len() as u64, Ordering::Relaxed);
         self.durability.after_append(segment, *used);
-        self.half_full.store(*used >= segment.size / 2, Ordering::Release);
+        let due = segment.size / if segment.size < LARGE_SEGMENT_BYTES { 2 } else { 8 };
+        self.next_due.store(*used >= due, Ordering::Release);
         buffer.clear();
         buffer.shrink_to(BUFFER_KEPT_BYTES);
         Ok(LogPosition::new(segment.number, *used))

@@ -191,7 +191,7 @@ mod tests {
             hasher.update(&word.to_le_bytes());
         }
         let back = at.segment.wrapping_sub(synced.segment);
-        let tail = (back << 40 | synced.offset / 8).to_le_bytes();
+        let tail = ((back << 40) | (synced.offset / 8)).to_le_bytes();
         let fields = [len.to_le_bytes(), kind.to_le_bytes()].concat();
         hasher.update(&[&fields[..], &tail].concat());
         let check = hasher.finalize() >> 8;

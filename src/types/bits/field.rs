@@ -92,7 +92,7 @@ impl BitfieldOp {
 impl Tx<'_> {
     pub(crate) fn bitfield(&mut self, key: &[u8], ops: &[BitfieldOp]) -> Result<Vec<Option<i64>>> {
         ops.iter().try_for_each(|op| self.byte_of(op.offset).map(|_| ()))?;
-        let last = ops.iter().filter(|op| op.writes()).map(|op| last_byte(op)).max();
+        let last = ops.iter().filter(|op| op.writes()).map(last_byte).max();
         let Some(last) = last else { return self.bitfield_ro(key, ops) };
         let mut draft = self.draft(key)?;
         // Also for a write that then fails.

@@ -54,9 +54,9 @@ fn parse_decimal(negative: bool, text: &[u8]) -> Option<LongDouble> {
     let (mut above, mut below) = (number, Magnitude::new(1));
     let scale = usize::try_from(exponent.unsigned_abs()).ok()?;
     if exponent < 0 {
-        below.scale_by_ten(scale)
+        below.scale_by_ten(scale);
     } else {
-        above.scale_by_ten(scale)
+        above.scale_by_ten(scale);
     }
     nearest(negative, above, below, 0)
 }

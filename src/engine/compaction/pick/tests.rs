@@ -1,5 +1,6 @@
 use super::*;
 use crate::engine::cache::BlockCache;
+use crate::engine::open_files::OpenFiles;
 use crate::engine::sstable::TableCounters;
 use crate::engine::tables::TableOpener;
 use crate::engine::version::FileMeta;
@@ -25,8 +26,10 @@ fn file(number: u64, from: u8, to: u8, size: u64) -> Arc<TableFile> {
 }
 
 fn file_with(number: u64, from: u8, to: u8, size: u64, tombstones: u64) -> Arc<TableFile> {
+    let fs: Arc<MemFs> = Arc::new(MemFs::new());
     let opener = TableOpener {
-        fs: Arc::new(MemFs::new()),
+        fs: fs.clone(),
+        files: Arc::new(OpenFiles::new(fs, 1)),
         dir: "/".into(),
         cache: Arc::new(BlockCache::new(0)),
         counters: Arc::new(TableCounters::default()),

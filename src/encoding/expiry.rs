@@ -1,0 +1,177 @@
+//! When the records of a table expire: a histogram small enough to stand in its properties.
+//!
+//! ```text
+//! count varint | (earliest varint, latest - earliest varint, records varint, bytes varint) * count
+//! ```
+//!
+//! At most [`BUCKETS`] buckets, ascending, apart from each other. Every record with an expiry is
+//! in one; each bucket begins and ends at the expiry of some record.
+
+use crate::io::codec::{Reader, put_varint};
+
+/// The name of the property.
+pub const PROPERTY: &[u8] = b"expiry";
+/// The most buckets a histogram has.
+pub const BUCKETS: usize = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bucket {
+    earliest: u64,
+    latest: u64,
+    records: u64,
+    bytes: u64,
+}
+
+/// See the module's documentation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    buckets: Vec<Bucket>,
+}
+
+/// How much of something there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Number of records.
+    pub records: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+}
+
+impl Histogram {
+    /// Counts a record that expires at `expire_ms` and has so many bytes.
+    pub fn add(&mut self, expire_ms: u64, bytes: u64) {
+        let at = self.buckets.partition_point(|bucket| bucket.latest < expire_ms);
+        match self.buckets.get_mut(at) {
+            Some(bucket) if bucket.earliest <= expire_ms => {
+                bucket.records += 1;
+                bucket.bytes = bucket.bytes.saturating_add(bytes);
+            }
+            _ => {
+                let (earliest, latest) = (expire_ms, expire_ms);
+                self.buckets.insert(at, Bucket { earliest, latest, records: 1, bytes });
+                if self.buckets.len() > BUCKETS {
+                    self.merge_nearest();
+                }
+            }
+        }
+    }
+
+    /// Makes one of the two neighbours that span the least time together.
+    fn merge_nearest(&mut self) {
+        let spans = self.buckets.windows(2).map(|pair| match pair {
+            [a, b] => b.latest - a.earliest,
+            _ => u64::MAX,
+        });
+        let Some((at, _)) = spans.enumerate().min_by_key(|(_, span)| *span) else { return };
+        let later = self.buckets.remove(at + 1);
+        if let Some(bucket) = self.buckets.get_mut(at) {
+            bucket.latest = later.latest;
+            bucket.records = bucket.records.saturating_add(later.records);
+            bucket.bytes = bucket.bytes.saturating_add(later.bytes);
+        }
+    }
+
+    /// Whether some record may have an expiry after `after` and by `through`. Never wrongly no.
+    pub fn any_between(&self, after: u64, through: u64) -> bool {
+        self.buckets.iter().any(|bucket| bucket.earliest <= through && bucket.latest > after)
+    }
+
+    /// Roughly how much has expired at `now_ms`, taking expiries to be even within a bucket.
+    pub fn expired(&self, now_ms: u64) -> Amount {
+        let mut sum = Amount::default();
+        for bucket in self.buckets.iter().filter(|bucket| bucket.earliest <= now_ms) {
+            let whole = u128::from(bucket.latest - bucket.earliest) + 1;
+            let part = u128::from(now_ms.min(bucket.latest) - bucket.earliest) + 1;
+            let share = |of: u64| u64::try_from(u128::from(of) * part / whole).unwrap_or(of);
+            sum.records = sum.records.saturating_add(share(bucket.records));
+            sum.bytes = sum.bytes.saturating_add(share(bucket.bytes));
+        }
+        sum
+    }
+
+    /// The stored form.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(&mut out, self.buckets.len() as u64);
+        for bucket in &self.buckets {
+            put_varint(&mut out, bucket.earliest);
+            put_varint(&mut out, bucket.latest - bucket.earliest);
+            put_varint(&mut out, bucket.records);
+            put_varint(&mut out, bucket.bytes);
+        }
+        out
+    }
+
+    /// Reads the stored form; `None` if it is none.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(bytes);
+        let count = reader.varint()?;
+        if count > BUCKETS as u64 {
+            return None;
+        }
+        let mut buckets: Vec<Bucket> = Vec::new();
+        for _ in 0..count {
+            let earliest = reader.varint()?;
+            let latest = earliest.checked_add(reader.varint()?)?;
+            let (records, bytes) = (reader.varint()?, reader.varint()?);
+            if buckets.last().is_some_and(|last| last.latest >= earliest) {
+                return None;
+            }
+            buckets.push(Bucket { earliest, latest, records, bytes });
+        }
+        reader.is_empty().then_some(Self { buckets })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_stored_form_is_as_drawn() {
+        let mut histogram = Histogram::default();
+        histogram.add(5, 100);
+        histogram.add(2, 10);
+        histogram.add(5, 1);
+        assert_eq!(histogram.encode(), [2, 2, 0, 1, 10, 5, 0, 2, 101]);
+    }
+
+    #[test]
+    fn what_no_version_writes_is_refused() {
+        assert_eq!(Histogram::decode(&[]), None);
+        assert_eq!(Histogram::decode(&[17]), None, "too many");
+        assert_eq!(Histogram::decode(&[2, 5, 0, 1, 1, 5, 0, 1, 1]), None, "overlapping");
+        assert_eq!(Histogram::decode(&[0, 0]), None, "too long");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_expired_is_ever_missed(
+            expiries in prop::collection::vec(1u64..100_000, 0..200),
+            after in 0u64..100_000, through in 0u64..100_000,
+        ) {
+            let mut histogram = Histogram::default();
+            for expiry in &expiries {
+                histogram.add(*expiry, 10);
+            }
+            prop_assert!(histogram.buckets.len() <= BUCKETS);
+            prop_assert_eq!(Histogram::decode(&histogram.encode()), Some(histogram.clone()));
+            if expiries.iter().any(|expiry| (after + 1..=through).contains(expiry)) {
+                prop_assert!(histogram.any_between(after, through));
+            }
+            let all = histogram.expired(100_000);
+            prop_assert_eq!(all.records, expiries.len() as u64);
+            prop_assert_eq!(all.bytes, 10 * expiries.len() as u64);
+            if let Some(first) = expiries.iter().min() {
+                prop_assert_eq!(histogram.expired(first - 1), Amount::default());
+                prop_assert!(!histogram.any_between(0, first - 1));
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
+            let _ = Histogram::decode(&bytes);
+        }
+    }
+}

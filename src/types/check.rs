@@ -1,0 +1,195 @@
+//! Whether everything stored fits together, as of one moment: what commands rely on and never
+//! check themselves.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+
+use crate::encoding::keys::{Prefix, Space, after_prefix, meta_key, prefix, row_key, score_key};
+use crate::encoding::keys::{SPACE_BYTES, split_meta_key};
+use crate::encoding::meta::{Body, Header, Type};
+use crate::encoding::order::score_from_bytes;
+use crate::engine::{Iter, IterOptions, Reader, TreeId};
+use crate::error::Result;
+use crate::types::store::Store;
+use crate::types::txn::{DATA, META, SCORE};
+
+/// Problems beyond this many are not listed.
+const MOST: usize = 1000;
+
+impl Store {
+    pub(crate) fn check(&self) -> Result<Vec<String>> {
+        let reader = self.engine().reader()?;
+        let mut check = Check { reader, versions: HashSet::new(), problems: Vec::new() };
+        for database in 0..self.spaces().count() {
+            check.space(self.spaces().of(database)?, database)?;
+        }
+        Ok(check.problems)
+    }
+}
+
+struct Check {
+    reader: Reader,
+    /// Of all collections met.
+    versions: HashSet<u64>,
+    problems: Vec<String>,
+}
+
+/// The collection being checked.
+struct Subject {
+    name: String,
+    prefix: Prefix,
+}
+
+fn range(reader: &Reader, tree: TreeId, lower: &[u8], upper: Option<Vec<u8>>) -> Result<Iter> {
+    let options = IterOptions {
+        lower: Some(Bytes::copy_from_slice(lower)),
+        upper: upper.map(Bytes::from),
+        no_fill: true,
+    };
+    let mut rows = reader.iter(tree, options)?;
+    rows.seek_to_first()?;
+    Ok(rows)
+}
+
+impl Check {
+    fn problem(&mut self, name: &str, text: impl FnOnce() -> String) {
+        if self.problems.len() < MOST {
+            self.problems.push(format!("{name}: {}", text()));
+        }
+    }
+
+    fn space(&mut self, space: Space, database: u32) -> Result<()> {
+        let end = after_prefix(&space.to_bytes());
+        let mut records = range(&self.reader, META, &meta_key(space, b""), end)?;
+        while records.valid() {
+            let user_key = split_meta_key(records.key()).map_or(&[][..], |(_, key)| key);
+            debug_assert_eq!(user_key.len() + SPACE_BYTES, records.key().len());
+            let shown = user_key.get(..64).unwrap_or(user_key).escape_ascii();
+            let name = format!("database {database}, key \"{shown}\"");
+            self.record(&name, space, user_key, records.value())?;
+            records.next()?;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, name: &str, space: Space, key: &[u8], record: &[u8]) -> Result<()> {
+        let decoded = Header::decode(record).and_then(|header| match header.kind {
+            Type::String => Ok(None),
+            kind => Body::decode(kind, record).map(|body| Some((kind, body))),
+        });
+        let (kind, body) = match decoded {
+            Ok(None) => return Ok(()),
+            Ok(Some(collection)) => collection,
+            Err(why) => {
+                self.problem(name, || why.to_string());
+                return Ok(());
+            }
+        };
+        if !self.versions.insert(body.version()) {
+            self.problem(name, || format!("version {} is another key's too", body.version()));
+        }
+        let prefix = prefix(space, key, body.version());
+        let subject = Subject { name: name.to_owned(), prefix };
+        match body {
+            Body::Span { head, tail, .. } => self.list(&subject, head, tail),
+            Body::Members { size, .. } if kind == Type::ZSet => self.sorted_set(&subject, size),
+            Body::Members { size, .. } => self.members(&subject, size, |_, _, _| Ok(())),
+        }
+    }
+
+    /// Compares the number of rows in the data tree with the size.
+    fn members(
+        &mut self,
+        subject: &Subject,
+        size: u64,
+        mut each: impl FnMut(&mut Self, &[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let end = after_prefix(&subject.prefix);
+        let mut rows = range(&self.reader, DATA, &subject.prefix, end)?;
+        let mut count = 0;
+        while rows.valid() {
+            count += 1;
+            each(self, rows.key().get(subject.prefix.len()..).unwrap_or_default(), rows.value())?;
+            rows.next()?;
+        }
+        if count != size {
+            self.problem(&subject.name, || format!("its size is {size}, it has {count} members"));
+        }
+        Ok(())
+    }
+
+    fn sorted_set(&mut self, subject: &Subject, size: u64) -> Result<()> {
+        self.members(subject, size, |check, member, value| {
+            let score = <[u8; 8]>::try_from(value).map(stored_score);
+            let Some(score) = score.ok().filter(|score| !score.is_nan()) else {
+                check.problem(&subject.name, || format!("{} has no score", shown(member)));
+                return Ok(());
+            };
+            let row = score_key(&subject.prefix, score, member);
+            if check.reader.get(SCORE, &row)?.is_none() {
+                let text = || format!("{} is not among the scores", shown(member));
+                check.problem(&subject.name, text);
+            }
+            Ok(())
+        })?;
+        self.scores(subject)
+    }
+
+    /// Every score row is that of its member.
+    fn scores(&mut self, subject: &Subject) -> Result<()> {
+        let end = after_prefix(&subject.prefix);
+        let mut rows = range(&self.reader, SCORE, &subject.prefix, end)?;
+        while rows.valid() {
+            let sub_key = rows.key().get(subject.prefix.len()..).unwrap_or_default();
+            let Some((score, member)) = sub_key.split_first_chunk() else {
+                self.problem(&subject.name, || "a score row is too short".to_owned());
+                rows.next()?;
+                continue;
+            };
+            let score = score_from_bytes(*score);
+            let stored = self.reader.get(DATA, &row_key(&subject.prefix, member))?;
+            let stored = stored.and_then(|it| <[u8; 8]>::try_from(&it[..]).ok()).map(stored_score);
+            // Equal as numbers: only the member's row keeps the sign of zero.
+            if stored != Some(score) {
+                let text = || format!("{} has score {stored:?}, not {score}", shown(member));
+                self.problem(&subject.name, text);
+            }
+            rows.next()?;
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, subject: &Subject, head: u64, tail: u64) -> Result<()> {
+        let from = row_key(&subject.prefix, &head.to_be_bytes());
+        let to = row_key(&subject.prefix, &tail.to_be_bytes()).to_vec();
+        let mut rows = range(&self.reader, DATA, &from, Some(to))?;
+        let mut expected = head;
+        while rows.valid() {
+            let sub_key = rows.key().get(subject.prefix.len()..).unwrap_or_default();
+            match <[u8; 8]>::try_from(sub_key).map(u64::from_be_bytes) {
+                Ok(index) if index == expected => {}
+                Ok(index) => {
+                    self.problem(&subject.name, || format!("a hole at {expected}..{index}"));
+                    expected = index;
+                }
+                Err(_) => self.problem(&subject.name, || "a row without an index".to_owned()),
+            }
+            expected = expected.saturating_add(1);
+            rows.next()?;
+        }
+        if expected < tail {
+            self.problem(&subject.name, || format!("a hole at {expected}..{tail}"));
+        }
+        Ok(())
+    }
+}
+
+/// The score beside a member.
+fn stored_score(bytes: [u8; 8]) -> f64 {
+    f64::from_bits(u64::from_le_bytes(bytes))
+}
+
+fn shown(member: &[u8]) -> String {
+    format!("member \"{}\"", member.get(..64).unwrap_or(member).escape_ascii())
+}

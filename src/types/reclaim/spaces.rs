@@ -1,0 +1,79 @@
+//! Which spaces some database number stands for, at any moment that some reader looks at.
+//!
+//! A space that no number stands for any more is dead for good: ids are never used twice.
+
+use std::collections::{HashMap, HashSet};
+
+use bytes::Bytes;
+
+use crate::encoding::keys::{SPACE_BYTES, Space};
+use crate::engine::{FilterJob, IterOptions};
+use crate::error::Result;
+use crate::types::spaces::{Spaces, assignment_in, record_of_next};
+use crate::types::txn::META;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct LiveSpaces {
+    /// Spaces that a record names.
+    named: HashSet<Space>,
+    /// Whether a database was ever emptied: before that no space is dead.
+    ever_emptied: bool,
+    /// Numbers that have a record at every moment: what they stand for without one is dead,
+    /// unless it is named.
+    moved: HashSet<u32>,
+}
+
+impl LiveSpaces {
+    /// Reads the records of all moments of the job. `in_use` is the mapping commands go by: a
+    /// change of it comes after its record is visible, and until then commands read the old space.
+    pub(super) fn read(job: &FilterJob, in_use: Option<&Spaces>) -> Result<Self> {
+        let mut named = HashSet::new();
+        if job.get(META, &record_of_next(), job.current())?.is_none() {
+            // Nothing was ever emptied. Most stores: they are spared a scan of the memtables.
+            return Ok(Self { named, ever_emptied: false, moved: HashSet::new() });
+        }
+        let mut times_moved: HashMap<u32, usize> = HashMap::new();
+        let moments = job.sequences();
+        for sequence in &moments {
+            let reserved = IterOptions {
+                lower: Some(Bytes::copy_from_slice(&Space::RESERVED.to_bytes())),
+                upper: Some(Bytes::copy_from_slice(&Space::of_database(0).to_bytes())),
+                ..IterOptions::default()
+            };
+            let mut records = job.iter(META, *sequence, reserved)?;
+            records.seek_to_first()?;
+            while records.valid() {
+                if let Some((number, space)) = assignment_in(records.key(), records.value())? {
+                    *times_moved.entry(number).or_insert(0) += 1;
+                    named.insert(space);
+                }
+                records.next()?;
+            }
+        }
+        for number in 0..in_use.map_or(0, Spaces::count) {
+            if let Some(spaces) = in_use {
+                named.insert(spaces.of(number)?);
+            }
+        }
+        times_moved.retain(|_, times| *times == moments.len());
+        Ok(Self { named, ever_emptied: true, moved: times_moved.into_keys().collect() })
+    }
+
+    /// Whether some reader can look into the space.
+    pub(super) fn is_alive(&self, space: Space) -> bool {
+        // What the number stands for that has no record.
+        let number = (space < Space::FIRST_FRESH).then(|| space.id().wrapping_sub(1));
+        !self.ever_emptied
+            || space == Space::RESERVED
+            || number.is_some_and(|number| !self.moved.contains(&number))
+            || self.named.contains(&space)
+    }
+
+    /// Whether some reader can look into the space that a key begins with. What is no key of ours
+    /// is not ours to judge.
+    pub(super) fn holds(&self, key: &[u8]) -> bool {
+        let space = key.first_chunk::<SPACE_BYTES>().map(|id| u32::from_be_bytes(*id));
+        space.is_none_or(|id| self.is_alive(Space::from_id(id)))
+    }
+}

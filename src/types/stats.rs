@@ -1,0 +1,129 @@
+//! What a store holds and has done, by name, for operators.
+//!
+//! Counts of keys and of what has expired are estimates from table properties and cost no scan.
+//! There is no figure for the bytes of rows that no record names: it would take a join of the
+//! trees; `rows_removed` counts them as they go.
+
+use crate::encoding::expiry::Amount;
+use crate::engine::{Stats, TreeStats};
+use crate::error::Result;
+use crate::types::reclaim::histogram_of;
+use crate::types::store::Store;
+use crate::types::txn::META;
+
+/// One figure of [`crate::Db::stats`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stat {
+    /// What it is, in lower case with underscores.
+    pub name: &'static str,
+    /// How much.
+    pub value: StatValue,
+}
+
+/// The value of a [`Stat`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StatValue {
+    /// A number of things, bytes, or milliseconds.
+    Count(u64),
+    /// One amount relative to another.
+    Ratio(f64),
+}
+
+impl StatValue {
+    /// The value as a float.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Self::Count(count) => count as f64,
+            Self::Ratio(ratio) => ratio,
+        }
+    }
+}
+
+fn count(name: &'static str, value: u64) -> Stat {
+    Stat { name, value: StatValue::Count(value) }
+}
+
+fn ratio(name: &'static str, part: u64, whole: u64) -> Stat {
+    let value = if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    Stat { name, value: StatValue::Ratio(value) }
+}
+
+impl Store {
+    pub(crate) fn stats(&self) -> Result<Vec<Stat>> {
+        let engine = self.engine().stats();
+        let mut stats = self.expiry_stats(&engine)?;
+        let (removed, cleaned) = (self.reclaim().removed(), self.cleaner().cleaned());
+        stats.extend([
+            count("rows_removed", removed.rows),
+            count("records_removed", removed.records),
+            count("cleaner_deleted", cleaned.total),
+            count("cleaner_last_deleted", cleaned.last),
+            count("cleaner_last_ms", cleaned.last_at_ms),
+        ]);
+        stats.extend(engine_stats(&engine));
+        Ok(stats)
+    }
+
+    fn expiry_stats(&self, engine: &Stats) -> Result<Vec<Stat>> {
+        let now = self.times().now();
+        let mut expired = Amount::default();
+        let mut bytes = 0u64;
+        self.engine().reader()?.tables(META, |_, properties| {
+            bytes = bytes.saturating_add(properties.key_bytes + properties.value_bytes);
+            let part = histogram_of(properties).map_or_else(Amount::default, |it| it.expired(now));
+            expired.records += part.records;
+            expired.bytes = expired.bytes.saturating_add(part.bytes);
+        })?;
+        let keys = engine.trees.get(META.index()).map_or(0, keys_estimated);
+        Ok(vec![
+            count("keys_estimated", keys),
+            count("expired_keys_estimated", expired.records),
+            ratio("expired_keys_ratio", expired.records, keys.max(expired.records)),
+            count("expired_bytes_estimated", expired.bytes),
+            ratio("expired_bytes_ratio", expired.bytes, bytes),
+        ])
+    }
+}
+
+/// Each delete hides a record; overwritten records that no merge has met yet count twice.
+fn keys_estimated(meta: &TreeStats) -> u64 {
+    let entries: u64 = meta.levels.iter().map(|level| level.entries).sum();
+    let tombstones: u64 = meta.levels.iter().map(|level| level.tombstones).sum();
+    (entries + meta.memtable_entries).saturating_sub(tombstones.saturating_mul(2))
+}
+
+fn engine_stats(stats: &Stats) -> Vec<Stat> {
+    let levels = || stats.trees.iter().flat_map(|tree| &tree.levels);
+    vec![
+        count("table_files", levels().map(|level| level.files).sum()),
+        count("table_bytes", levels().map(|level| level.bytes).sum()),
+        count("table_entries", levels().map(|level| level.entries).sum()),
+        count("table_tombstones", levels().map(|level| level.tombstones).sum()),
+        count("memtable_bytes", stats.memtable_bytes),
+        count("cache_bytes", stats.cache_bytes),
+        count("resident_bytes", stats.resident_bytes),
+        count("log_bytes", stats.log_bytes),
+        count("log_segments", stats.log_segments),
+        count("commits", stats.commits),
+        count("gets", stats.gets),
+        count("syncs", stats.syncs),
+        count("flushes", stats.flushes),
+        count("flushed_bytes", stats.flushed_bytes),
+        count("merges", stats.merges),
+        count("merge_read_bytes", stats.merge_read_bytes),
+        count("merge_written_bytes", stats.merge_written_bytes),
+        count("moves", stats.moves),
+        count("drops", stats.drops),
+        count("entries_shadowed", stats.shadowed),
+        count("entries_filtered", stats.filtered),
+        count("tombstones_elided", stats.elided),
+        count("stalls", stats.stalls),
+        count("stalled_ns", stats.stalled_ns),
+        count("slowed_ns", stats.slowed_ns),
+        count("snapshots", stats.snapshots),
+        count("versions_being_built", stats.reserved),
+        count("block_reads", stats.block_reads()),
+        Stat { name: "write_amplification", value: StatValue::Ratio(stats.write_amplification) },
+        Stat { name: "read_amplification", value: StatValue::Ratio(stats.read_amplification) },
+    ]
+}
