@@ -6,7 +6,9 @@
 //!
 //! 1. Descend the tree that the members' bytes form: at each fork choose one of the next bytes
 //!    that occur, all alike, until at most [`LEAF`] members share the bytes chosen; choose one of
-//!    them, all alike. The probability `p` of ending at this member is known.
+//!    them, all alike. At a fork of more than [`WAYS`] any byte between the least and the greatest
+//!    is chosen, and of those that occur the next one taken. The probability `p` of ending at this
+//!    member is known.
 //! 2. Keep it with probability `min(1, 1 / (2 n p))`, n being the number of members; else begin
 //!    again, up to [`TRIALS`] times, and then choose among what was found in proportion to `1 / p`.
 //!
@@ -15,7 +17,7 @@
 //! evenly that there are hardly any such. Names that fork very unevenly (each a prefix of the
 //! next, say) end at the limit of trials, and the early ones of them are chosen too often.
 //!
-//! A fork costs a seek for each byte that occurs there. Forks are remembered during a call.
+//! A fork costs up to [`WAYS`] seeks, and is remembered during a call.
 
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, HashSet};
@@ -34,6 +36,8 @@ use crate::types::txn::{Tx, Walk};
 pub(crate) const COUNTED: u64 = 4096;
 /// Members that share a prefix are counted off up to this many.
 const LEAF: u64 = 64;
+/// Forks of up to this many ways are looked at whole.
+const WAYS: usize = 16;
 /// How often a member is tried before one of those tried is taken.
 const TRIALS: usize = 64;
 /// More repetitions than this are refused: the answer is made in memory.
@@ -95,7 +99,12 @@ enum Node {
     /// They go on with different bytes after `stem`, which is the prefix or longer; `None` if the
     /// stem itself is a member.
     Fork { stem: Vec<u8>, ways: Vec<Option<u8>> },
+    /// They go on with many different bytes after `stem`, from `first` to `last`.
+    WideFork { stem: Vec<u8>, first: Option<u8>, last: u8 },
 }
+
+/// A way on from a fork: a byte, or none to the member that ends there; and its probability.
+type Way = (Option<u8>, f64);
 
 struct Sampler<'a, 's> {
     tx: &'a Tx<'s>,
@@ -197,22 +206,54 @@ impl<'a, 's> Sampler<'a, 's> {
     fn descend(&mut self) -> Result<(Option<Sampled>, f64)> {
         let (mut prefix, mut probability) = (Vec::new(), 1.0);
         loop {
-            let (mut next, ways) = match self.node(&prefix)? {
+            let (stem, (way, chance)) = match self.node(&prefix)? {
                 Node::Leaf(count) => {
                     let steps = self.random.below(count);
                     let found = self.member_after(&prefix, steps)?;
                     return Ok((found, probability / count.max(1) as f64));
                 }
-                Node::Fork { stem, ways } => (stem, ways),
+                Node::Fork { stem, ways } => (stem, self.choose(&ways)),
+                Node::WideFork { stem, first, last } => {
+                    let way = self.choose_wide(&stem, first, last)?;
+                    (stem, way)
+                }
             };
-            probability /= ways.len().max(1) as f64;
-            let way = usize::try_from(self.random.below(ways.len() as u64)).unwrap_or(0);
-            match ways.get(way).copied().flatten() {
-                Some(byte) => next.push(byte),
-                None => return Ok((self.member_after(&next, 0)?, probability)),
+            prefix = stem;
+            probability *= chance;
+            match way {
+                Some(byte) => prefix.push(byte),
+                None => return Ok((self.member_after(&prefix, 0)?, probability)),
             }
-            prefix = next;
         }
+    }
+
+    fn choose(&mut self, ways: &[Option<u8>]) -> Way {
+        let at = usize::try_from(self.random.below(ways.len() as u64)).unwrap_or(0);
+        (ways.get(at).copied().flatten(), 1.0 / ways.len().max(1) as f64)
+    }
+
+    /// Any byte, then the next that occurs: it is as likely as the bytes since the one before it.
+    fn choose_wide(&mut self, stem: &[u8], first: Option<u8>, last: u8) -> Result<Way> {
+        // Position 0 stands for the stem, if that is a member, and byte b for position b + 1.
+        let place = |way: Option<u8>| way.map_or(0, |byte| u64::from(byte) + 1);
+        let places = place(Some(last)) - place(first) + 1;
+        let wanted = place(first) + self.random.below(places);
+        let mut from = stem.to_vec();
+        from.extend(wanted.checked_sub(1).and_then(|byte| u8::try_from(byte).ok()));
+        let found = self.way_at(stem, &from, false)?.unwrap_or(Some(last));
+        from.truncate(stem.len());
+        from.extend(found);
+        let before = if found == first { None } else { self.way_at(stem, &from, true)? };
+        let gap = before.map_or(1, |before| place(found).saturating_sub(place(before)));
+        Ok((found, gap as f64 / places as f64))
+    }
+
+    /// How the first member from `from` on goes on after `stem`, or the last one before `from`.
+    fn way_at(&self, stem: &[u8], from: &[u8], backward: bool) -> Result<Option<Option<u8>>> {
+        let mut walk = self.from.walk_from(self.tx, from, backward)?;
+        let found = walk.advance()?;
+        let rest = self.from.sub_key(walk.key()).strip_prefix(stem).filter(|_| found);
+        Ok(rest.map(|rest| rest.first().copied()))
     }
 
     fn member_after(&self, prefix: &[u8], steps: u64) -> Result<Option<Sampled>> {
@@ -252,34 +293,32 @@ impl<'a, 's> Sampler<'a, 's> {
         last.advance()?;
         let last = self.from.sub_key(last.key());
         let shared = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+        let greatest = last.get(shared).copied();
         first.truncate(shared);
         let ways = self.read_ways(&first)?;
-        Ok(Node::Fork { stem: first, ways })
+        Ok(match (greatest, ways.first()) {
+            (Some(last), Some(way)) if ways.len() > WAYS => {
+                Node::WideFork { stem: first, first: *way, last }
+            }
+            _ => Node::Fork { stem: first, ways },
+        })
     }
 
-    /// The bytes with which members go on after `stem`.
+    /// How members go on after `stem`, up to one way more than [`WAYS`].
     fn read_ways(&self, stem: &[u8]) -> Result<Vec<Option<u8>>> {
         let mut ways = Vec::new();
         let mut from = stem.to_vec();
-        loop {
-            let mut walk = self.from.walk_from(self.tx, &from, false)?;
-            if !walk.advance()? {
-                return Ok(ways);
-            }
-            let Some(rest) = self.from.sub_key(walk.key()).strip_prefix(stem) else {
-                return Ok(ways);
-            };
-            let way = rest.first().copied();
+        while ways.len() <= WAYS
+            && let Some(way) = self.way_at(stem, &from, false)?
+        {
             ways.push(way);
             from.truncate(stem.len());
-            match way {
-                None => from.push(0),
-                Some(byte) => match byte.checked_add(1) {
-                    Some(next) => from.push(next),
-                    None => return Ok(ways),
-                },
+            match way.map_or(Some(0), |byte| byte.checked_add(1)) {
+                Some(next) => from.push(next),
+                None => break,
             }
         }
+        Ok(ways)
     }
 }
 

@@ -95,6 +95,20 @@ fn random_bytes_are_spread_over_the_whole_range() {
 }
 
 #[test]
+fn names_of_letters_and_digits_are_equally_likely() {
+    let letters: Vec<u8> = (b'0'..=b'9').chain(b'A'..=b'Z').chain(b'a'..=b'z').collect();
+    let pairs = letters.iter().flat_map(|a| letters.iter().map(move |b| [*a, *b]));
+    let names = pairs.flat_map(|[a, b]| [vec![a, b], vec![a, b, b'0'], vec![a, b, b'1']]);
+    let db = set_of(names.chain([Vec::new()]));
+    let drawn: Vec<_> = (0..8).flat_map(|_| db.srandmember_count(b"s", -3_000).unwrap()).collect();
+    assert_eq!(drawn.len(), 24_000);
+    // Below `A` and `a` lie bytes that no name has; each first letter is one of 62.
+    let counts = tally(&drawn, |member| member.first().copied());
+    assert!(letters.iter().all(|a| (250..650).contains(&counts[&Some(*a)])), "{counts:?}");
+    assert!(counts.get(&None).copied().unwrap_or(0) < 30, "{counts:?}");
+}
+
+#[test]
 fn more_repetitions_than_an_answer_can_hold_are_refused() {
     let db = numbered(3);
     let error = db.srandmember_count(b"s", -i64::MAX).unwrap_err();
