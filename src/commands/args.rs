@@ -1,7 +1,7 @@
 //! Arguments, read one after the other, with the reference's error texts.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::number::{out_of_range, parse_float, parse_integer};
+use crate::types::number::{out_of_range, parse_integer};
 
 /// The error for arguments that do not follow the grammar.
 pub(crate) fn syntax_error() -> Error {
@@ -68,11 +68,6 @@ impl<'a> Args<'a> {
             }
             count => Ok(count),
         }
-    }
-
-    /// The next one as a float.
-    pub(crate) fn float(&mut self) -> Result<f64> {
-        parse_float(self.bytes()?)
     }
 
     /// The next one without taking it.
