@@ -141,8 +141,10 @@ fn no_key_and_no_field_can_touch_what_the_store_keeps_for_itself() {
 fn scores_are_ordered_as_numbers() {
     let mut shop = Shop::new();
     shop.expect("ZADD z 100 c 10.5 b -1 y -10.5 x 9 a 1e300 e -1e300 w 123456789 d", "8");
+    shop.expect("ZADD tiny 5e-324 above 0 zero -5e-324 below", "3");
     for _ in 0..2 {
         shop.expect("ZRANGE z 0 -1", "[w x y a b c d e]");
+        shop.expect("ZRANGE tiny 0 -1", "[below zero above]");
         shop.expect("ZRANGEBYSCORE z 10 100", "[b c]");
         shop.expect("ZRANGEBYSCORE z -inf -1", "[w x y]");
         shop.reopen();

@@ -15,6 +15,16 @@ pub(crate) fn wrong_number(name: &str) -> Error {
     Error::new(ErrorKind::Syntax, message)
 }
 
+/// What C's `%s` shows of these bytes.
+pub(crate) fn until_zero(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// Bytes as they stand in an error text.
+pub(crate) fn quoted(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(until_zero(bytes)).into_owned()
+}
+
 /// The arguments of a command that have not been read yet, without its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Args<'a> {

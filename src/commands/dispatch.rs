@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::args::{Args, wrong_number};
+use super::args::{Args, quoted, until_zero, wrong_number};
 use super::generated::dispatch::run;
 use super::reply::Reply;
 use super::spec::{Access, Keys, Row};
@@ -49,17 +49,16 @@ fn fits(arity: isize, count: usize) -> bool {
 /// The text of an unknown command's error quotes the arguments, up to a length.
 fn unknown(name: &[u8], argv: &[&[u8]]) -> Reply {
     const SHOWN: usize = 128;
-    let quote = |bytes: &[u8], most: usize| {
-        String::from_utf8_lossy(bytes.get(..most).unwrap_or(bytes)).into_owned()
-    };
-    let mut args = String::new();
+    let quote = |bytes: &[u8], most: usize| until_zero(bytes.get(..most).unwrap_or(bytes)).to_vec();
+    let mut args = Vec::new();
     for arg in argv.iter().skip(1) {
         if args.len() >= SHOWN {
             break;
         }
-        args += &format!("'{}' ", quote(arg, SHOWN - args.len()));
+        let shown = quote(arg, SHOWN - args.len());
+        args.extend([b"'", shown.as_slice(), b"' "].concat());
     }
-    let name = quote(name, SHOWN);
+    let (name, args) = (quoted(&quote(name, SHOWN)), quoted(&args));
     Reply::Error(format!("ERR unknown command '{name}', with args beginning with: {args}"))
 }
 

@@ -89,7 +89,8 @@ impl Check {
                 let size = if *pairs { 2 } else { 1 };
                 let theirs = theirs.items().get(1).map(Resp::items).unwrap_or_default();
                 let distinct = |items| groups(items, size).into_iter().collect::<BTreeSet<_>>();
-                ours.items().len().is_multiple_of(size) && distinct(ours.items()) == distinct(theirs)
+                ours.items().len().is_multiple_of(size)
+                    && distinct(ours.items()) == distinct(theirs)
             }
             Self::Sample { count, pairs, with_values } => {
                 is_sample(ours, theirs, *count, *pairs, *with_values)

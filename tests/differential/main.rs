@@ -1,7 +1,7 @@
 //! The judge: random commands on our store and on a real redis-server 7.0, every reply compared,
 //! then the whole content, then the content after our store was opened again.
 //!
-//! `LSMKV_DIFFERENTIAL_COMMANDS` says how many (CI runs 200,000), `LSMKV_DIFFERENTIAL_SEED` where
+//! `LSMKV_DIFFERENTIAL_COMMANDS` says how many (CI runs 1,000,000), `LSMKV_DIFFERENTIAL_SEED` where
 //! to begin, `LSMKV_DIFFERENTIAL_FAILURES` after how many different differences to stop,
 //! `LSMKV_DIFFERENTIAL_WITHOUT` names commands to leave out. Where the two differ, the sequence is
 //! printed in the shortest form that was found.
@@ -9,6 +9,7 @@
 #![allow(clippy::indexing_slicing, clippy::print_stdout, reason = "a test may")]
 
 mod check;
+mod expiry;
 mod grammar;
 mod intended;
 mod plan;
@@ -28,7 +29,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lsmkv::{Db, Options};
-use sequence::{Generator, knows, run, shrink};
+use sequence::{Generator, Tally, knows, run, shrink};
 use server::Server;
 
 /// Commands of a sequence.
@@ -61,46 +62,85 @@ fn memory() -> Db {
     Db::open(":memory:", Options::default()).unwrap()
 }
 
-/// Runs sequences until there are enough, or enough different differences.
-fn judge(server: &Server, next: &AtomicU64, end: u64, found: &Mutex<BTreeMap<String, String>>) {
-    let mut redis = server.connect();
-    let db = memory();
-    let without = std::env::var("LSMKV_DIFFERENTIAL_WITHOUT").unwrap_or_default();
-    let left_out = |name: &str| without.split_whitespace().any(|other| other == name);
-    let generator = Generator::new(|name| knows(&db, name) && !left_out(name));
-    let most = usize::try_from(number("LSMKV_DIFFERENTIAL_FAILURES", 5)).unwrap();
-    loop {
-        let seed = next.fetch_add(1, Ordering::Relaxed);
-        if seed >= end || found.lock().unwrap().len() >= most {
-            return;
+/// What all sequences of a run share.
+struct Run {
+    next: AtomicU64,
+    end: u64,
+    /// How many different differences are enough.
+    most: usize,
+    found: Mutex<BTreeMap<String, String>>,
+    tally: Mutex<Tally>,
+}
+
+impl Run {
+    fn from_environment() -> Self {
+        let seed = number("LSMKV_DIFFERENTIAL_SEED", 1);
+        let sequences = number("LSMKV_DIFFERENTIAL_COMMANDS", 1_000_000).div_ceil(LENGTH);
+        Self {
+            next: AtomicU64::new(seed),
+            end: seed + sequences,
+            most: usize::try_from(number("LSMKV_DIFFERENTIAL_FAILURES", 5)).unwrap(),
+            found: Mutex::default(),
+            tally: Mutex::default(),
         }
-        let commands = generator.sequence(seed, usize::try_from(LENGTH).unwrap());
-        let stirred = seed % 2 == 1;
-        if let Err(difference) = run(&commands, stirred, &mut redis) {
-            let (commands, difference) = shrink(&commands, stirred, &mut redis, difference);
-            let report = format!("seed {seed}:\n{}", difference.report(&commands));
-            found.lock().unwrap().entry(difference.class(&commands)).or_insert(report);
+    }
+
+    /// Runs sequences until there are enough, or enough differences.
+    fn judge(&self, server: &Server) {
+        let mut redis = server.connect();
+        let mut tally = Tally::default();
+        let db = memory();
+        let without = std::env::var("LSMKV_DIFFERENTIAL_WITHOUT").unwrap_or_default();
+        let left_out = |name: &str| without.split_whitespace().any(|other| other == name);
+        let generator = Generator::new(|name| knows(&db, name) && !left_out(name));
+        loop {
+            let seed = self.next.fetch_add(1, Ordering::Relaxed);
+            if seed >= self.end || self.found.lock().unwrap().len() >= self.most {
+                break;
+            }
+            let commands = generator.sequence(seed, usize::try_from(LENGTH).unwrap());
+            let stirred = seed % 2 == 1;
+            if let Err(difference) = run(&commands, stirred, &mut redis, &mut tally) {
+                let (commands, difference) = shrink(&commands, stirred, &mut redis, difference);
+                let report = format!("seed {seed}:\n{}", difference.report(&commands));
+                let class = difference.class(&commands);
+                self.found.lock().unwrap().entry(class).or_insert(report);
+            }
         }
+        self.tally.lock().unwrap().join(tally);
     }
 }
 
 #[test]
 fn every_reply_and_all_content_are_those_of_redis() {
-    let Some(first) = Server::start("differential") else { return };
-    let second = Server::start("differential").unwrap();
-    let seed = number("LSMKV_DIFFERENTIAL_SEED", 1);
-    let sequences = number("LSMKV_DIFFERENTIAL_COMMANDS", 200_000).div_ceil(LENGTH);
-    let (next, found) = (AtomicU64::new(seed), Mutex::new(BTreeMap::new()));
+    let Some(first) = Server::start("differential::replies") else { return };
+    let second = Server::start("differential::replies").unwrap();
+    let run = Run::from_environment();
     let begun = std::time::Instant::now();
     std::thread::scope(|scope| {
         for server in [&first, &second] {
-            scope.spawn(|| judge(server, &next, seed + sequences, &found));
+            scope.spawn(|| run.judge(server));
         }
     });
-    println!("{} commands in {:?}", sequences * LENGTH, begun.elapsed());
-    let found = found.into_inner().unwrap();
-    let reports: Vec<_> = found.into_values().collect();
+    let tally = run.tally.into_inner().unwrap().0;
+    let commands: u64 = tally.values().map(|(all, _)| all).sum();
+    println!("{commands} commands in {:?}", begun.elapsed());
+    let reports: Vec<_> = run.found.into_inner().unwrap().into_values().collect();
     assert!(reports.is_empty(), "{} differences\n{}", reports.len(), reports.join("\n"));
+    for name in WANTED.split_whitespace() {
+        let (all, good) = tally.get(name).copied().unwrap_or_default();
+        println!("{name}: {good} of {all} without error");
+        assert!(commands < 50_000 || good > 30, "{name} hardly ever succeeds: {good} of {all}");
+    }
+}
+
+/// The expiry of redis and ours is compared with the clock running; the sequences have none.
+#[test]
+fn keys_expire_as_in_redis() {
+    let Some(server) = Server::start("differential::expiry") else { return };
+    if let Err(difference) = expiry::story(&mut server.connect()) {
+        panic!("{}", difference.report(&[]));
+    }
 }
 
 /// Commands that the table of generators draws.

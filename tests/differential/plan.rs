@@ -63,9 +63,9 @@ impl Ours {
     }
 
     fn select(&mut self, command: &Command) -> Vec<Step> {
-        let number = command.get(1).and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-        match number.map(|number| self.db.select(number)) {
-            Some(Ok(db)) if command.len() == 2 => {
+        let number = count_in(command, 1).and_then(|number| u32::try_from(number).ok());
+        match number.map(|number| (number.to_string(), self.db.select(number))) {
+            Some((text, Ok(db))) if command.len() == 2 && command[1] == text.as_bytes() => {
                 self.db = db;
                 let ours = Resp::Status("OK".into());
                 vec![Step { ask: command.clone(), ours, check: Check::Exact }]
@@ -165,11 +165,14 @@ impl Ours {
         if reply.is_error() {
             return Vec::new();
         }
+        let fields: BTreeSet<_> = command[4..].iter().collect();
+        // The second time a field is named it is gone, which HMGET cannot say.
+        let check = if fields.len() == command.len() - 4 { Check::Exact } else { Check::Nothing };
         let ask = |name: &str| {
             [vec![name.as_bytes().to_vec(), command[1].clone()], command[4..].to_vec()].concat()
         };
         vec![
-            Step { ask: ask("HMGET"), ours: reply, check: Check::Exact },
+            Step { ask: ask("HMGET"), ours: reply, check },
             Step { ask: ask("HDEL"), ours: Resp::Int(0), check: Check::Nothing },
         ]
     }
@@ -201,11 +204,9 @@ impl Ours {
     fn sort_check(&self, command: &Command) -> Option<Check> {
         let has =
             |word: &str| command.iter().skip(2).any(|a| a.eq_ignore_ascii_case(word.as_bytes()));
-        let after = |word: &str| {
-            let at = command.iter().rposition(|a| a.eq_ignore_ascii_case(word.as_bytes()))?;
-            command.get(at + 1)
-        };
-        let unsorted = after("BY").is_some_and(|pattern| !pattern.contains(&b'*'));
+        let names_nothing =
+            |two: &[Vec<u8>]| two[0].eq_ignore_ascii_case(b"BY") && !two[1].contains(&b'*');
+        let unsorted = command.windows(2).skip(1).any(names_nothing);
         let kind = self.call(&vec![b"TYPE".to_vec(), command.get(1)?.clone()]);
         let of_a_set = kind == Resp::Status("set".into());
         let open = if unsorted { of_a_set && !has("STORE") } else { has("ALPHA") };

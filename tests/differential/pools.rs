@@ -42,7 +42,7 @@ pub(crate) const FLOATS: Pool = &[
 ];
 pub(crate) const ODD_FLOATS: Pool = &[
     b"inf", b"-inf", b"+inf", b"Infinity", b"nan", b"-0", b"0.0", b"1e400", b"-1e400", b"1e-400",
-    b"1e308", b"-1e308", b"5e-324", b"0x10", b"0x1p3", b" 1", b"1 ", b"", b"abc", b"+5", b"1e",
+    b"1e308", b"-1e308", b"2.2250738585072014e-308", b"0x10", b"0x1p3", b" 1", b"1 ", b"", b"abc", b"+5", b"1e",
     b"1e+", b".5", b"5.", b"--1", b"17179869184.25", b"9007199254740993", b"1_0", b"1e17", b"1e22",
     b"0.30000000000000004", b"1,5", b"infin", b"1\0",
 ];

@@ -1,6 +1,7 @@
 //! A sequence of commands on both sides: every reply, then all that is stored, then all that is
 //! stored after our store was opened again.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -65,7 +66,28 @@ fn weighted<'a, T>(from: &'a [(u64, T)], random: &mut SplitMix64) -> &'a T {
 pub(crate) fn knows(db: &Db, name: &str) -> bool {
     let reply = db.command(&[name.as_bytes()]).unwrap();
     let text = format!("{reply:?}");
-    name == "SELECT" || !text.contains("unknown command")
+    ["SELECT", "NOSUCH"].contains(&name) || !text.contains("unknown command")
+}
+
+/// How often each command was answered, and how often with something else than an error.
+#[derive(Debug, Default)]
+pub(crate) struct Tally(pub(crate) BTreeMap<String, (u64, u64)>);
+
+impl Tally {
+    fn add(&mut self, commands: &[Command], steps: &[Vec<Step>]) {
+        for (command, steps) in commands.iter().zip(steps) {
+            let (all, good) = self.0.entry(name_of(command)).or_default();
+            *all += u64::from(!steps.is_empty());
+            *good += u64::from(steps.last().is_some_and(|step| !step.ours.is_error()));
+        }
+    }
+
+    pub(crate) fn join(&mut self, other: Self) {
+        for (name, (all, good)) in other.0 {
+            let sum = self.0.entry(name).or_default();
+            *sum = (sum.0 + all, sum.1 + good);
+        }
+    }
 }
 
 /// Where the two sides differ.
@@ -94,7 +116,7 @@ impl Difference {
     }
 }
 
-fn open(fs: &MemFs) -> Ours {
+pub(crate) fn open(fs: &MemFs) -> Ours {
     let fs = Arc::new(fs.clone());
     let db = Db::open_on(fs, Path::new("/db"), Options::default(), Arc::new(RealClock)).unwrap();
     Ours { db }
@@ -120,11 +142,13 @@ pub(crate) fn run(
     commands: &[Command],
     stirred: bool,
     redis: &mut Client,
+    tally: &mut Tally,
 ) -> Result<(), Difference> {
     redis.pipeline([&words(&["FLUSHALL"]), &words(&["SELECT", "0"])]).unwrap();
     let fs = MemFs::new();
     let mut ours = open(&fs);
     let steps = steps_of(commands, stirred, &mut ours);
+    tally.add(commands, &steps);
     compare("reply", steps, redis)?;
     let state = look(&mut ours);
     compare("at the end", vec![state], redis)?;
@@ -136,7 +160,8 @@ pub(crate) fn run(
     result
 }
 
-fn compare(
+/// Asks redis and compares.
+pub(crate) fn compare(
     stage: &'static str,
     steps: Vec<Vec<Step>>,
     redis: &mut Client,
@@ -155,11 +180,8 @@ fn compare(
 }
 
 /// Everything stored, as the questions that show it.
-fn look(ours: &mut Ours) -> Vec<Step> {
+pub(crate) fn look(ours: &mut Ours) -> Vec<Step> {
     let mut steps = Vec::new();
-    if !knows(&ours.db, "KEYS") || !knows(&ours.db, "PEXPIRETIME") {
-        return steps;
-    }
     for number in 0..DATABASES {
         steps.extend(ours.plan(&words(&["SELECT", &number.to_string()])));
         let all = words(&["KEYS", "*"]);
@@ -211,7 +233,7 @@ pub(crate) fn shrink(
             let end = (at + size).min(best.0.len());
             let fewer = [&best.0[..at], &best.0[end..]].concat();
             tries += 1;
-            match run(&fewer, stirred, redis) {
+            match run(&fewer, stirred, redis, &mut Tally::default()) {
                 Err(difference) => best = (fewer, difference),
                 Ok(()) => at = end,
             }

@@ -140,6 +140,7 @@ const ZSETS: Group = (9, &[
 ]);
 
 const KEYS: Group = (6, &[
+    (1, "NOSUCH ( value )"),
     (8, "COPY key key < DB database | REPLACE >"),
     (4, "DBSIZE"),
     (8, "DEL ( key )"),
@@ -158,7 +159,7 @@ const KEYS: Group = (6, &[
     (4, "RANDOMKEY"),
     (8, "RENAME key key"),
     (8, "RENAMENX key key"),
-    (8, "SCAN cursor < MATCH pattern | COUNT count | TYPE { STRING | HASH | ZSET | NONE } >"),
+    (8, "SCAN cursor < MATCH pattern | COUNT count | TYPE { STRING | HASH | ZSET | LIST | STREAM | OTHER } >"),
     (8, "SELECT database"),
     (20, "SORT { lkey | tkey | zkey } < BY sortby | LIMIT index index | GET sortget | ASC | \
         DESC | ALPHA | STORE lkey >"),

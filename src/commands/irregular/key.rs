@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::commands::args::{Args, syntax_error, wrong_number};
+use crate::commands::args::{Args, quoted, syntax_error, wrong_number};
 use crate::commands::reply::{IntoReply, Reply};
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::number::parse_integer;
@@ -40,7 +40,7 @@ fn expire_by<'s>(tx: &mut Tx<'s>, mut args: Args<'_>, method: Expire<'s>) -> Res
         } else if args.take_word("LT") {
             condition.earlier = true;
         } else {
-            let message = format!("ERR Unsupported option {}", String::from_utf8_lossy(option));
+            let message = format!("ERR Unsupported option {}", quoted(option));
             return Err(Error::new(ErrorKind::Syntax, message));
         }
     }
@@ -150,7 +150,7 @@ pub(crate) fn object(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
         return Ok(Reply::list(OBJECT_HELP.map(|line| Bytes::from_static(line.as_bytes()))));
     }
     if !matches!(name.as_str(), "encoding" | "freq" | "idletime" | "refcount") {
-        let word = String::from_utf8_lossy(word);
+        let word = quoted(word);
         let message = format!("ERR unknown subcommand '{word}'. Try OBJECT HELP.");
         return Err(Error::new(ErrorKind::Syntax, message));
     }

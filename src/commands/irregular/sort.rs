@@ -24,7 +24,11 @@ fn options<'a>(
         } else if with_store && args.take_word("STORE") {
             to = Some(args.bytes()?);
         } else if args.take_word("BY") {
-            options.by = SortBy::Pattern(args.bytes()?);
+            let pattern = args.bytes()?;
+            // A pattern that names nothing stays, whatever comes after it.
+            if !matches!(options.by, SortBy::Pattern(first) if !first.contains(&b'*')) {
+                options.by = SortBy::Pattern(pattern);
+            }
         } else if args.take_word("GET") {
             options.get.push(args.bytes()?);
         } else {
