@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::key::type_name;
-use crate::commands::args::{Args, syntax_error};
+use crate::commands::args::{Args, syntax_error, until_zero};
 use crate::commands::reply::Reply;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::number::format_double;
@@ -13,6 +13,7 @@ use crate::types::{ScanOptions, Type};
 /// Reads a cursor as C's `strtoul` does, with a sign or without digits at all.
 fn cursor_number(text: &[u8]) -> Result<u64> {
     let invalid = || Error::new(ErrorKind::Invalid, "ERR invalid cursor");
+    let text = until_zero(text);
     let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
     if text.is_empty() {
         return Ok(0);
