@@ -53,7 +53,7 @@ impl Db {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
-        let store = Arc::new(Store::open(fs, dir, &options, clock)?);
+        let store = Arc::new(Store::open(fs, dir, options, clock)?);
         Cleaner::start(&store)?;
         Ok(Self { store, database: 0 })
     }

@@ -42,13 +42,11 @@ impl Limits {
 
     /// The options for the engine, which sees keys and values in our wrapping: a row's key holds
     /// the user key, escaped, and a member.
-    pub(crate) fn widen(&self, options: &Options) -> Options {
+    pub(crate) fn widen(&self, mut options: Options) -> Options {
         let wrapped = |bytes: u64| bytes.saturating_add(64).min(ENGINE_MAX);
-        Options {
-            max_key_bytes: wrapped(self.key.saturating_mul(2).saturating_add(self.value)),
-            max_value_bytes: wrapped(self.value),
-            ..options.clone()
-        }
+        options.max_key_bytes = wrapped(self.key.saturating_mul(2).saturating_add(self.value));
+        options.max_value_bytes = wrapped(self.value);
+        options
     }
 }
 

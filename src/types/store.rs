@@ -39,7 +39,7 @@ impl Store {
     pub(crate) fn open(
         fs: Arc<dyn FileSystem>,
         dir: &Path,
-        options: &Options,
+        options: Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
         options.validate()?;
@@ -47,7 +47,7 @@ impl Store {
         let (sync, databases) = (options.sync, options.databases);
         let times = Arc::new(Times::new(clock));
         let reclaim = Arc::new(Reclaim::new(Arc::clone(&times)));
-        let cleaner = Cleaner::new(options);
+        let cleaner = Cleaner::new(&options);
         let trees = reclaim.trees();
         let engine = Engine::open(fs, dir, EngineConfig { options: limits.widen(options), trees })?;
         let spaces = Arc::new(Spaces::load(&engine.reader()?, databases)?);
