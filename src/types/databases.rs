@@ -9,7 +9,6 @@ use bytes::Bytes;
 use crate::encoding::keys::{after_prefix, meta_key, split_meta_key};
 use crate::encoding::meta::Header;
 use crate::error::Result;
-use crate::types::cursors::random;
 use crate::types::db::commands;
 use crate::types::glob;
 use crate::types::txn::{META, Tx, Walk};
@@ -19,8 +18,8 @@ commands! {
     read fn dbsize() -> i64;
     /// KEYS: the keys that match the pattern, in the order of their bytes.
     read fn keys(pattern: &[u8]) -> Vec<Bytes>;
-    /// RANDOMKEY: some key. Among up to 4,096 each is as likely as any other; among more, those
-    /// that come soon after a wide gap in the order of keys are likelier.
+    /// RANDOMKEY: some key. Among up to 4,096 each is as likely as any other; among more, one
+    /// that shares few bytes with others is likelier.
     read fn randomkey() -> Option<Bytes>;
     /// FLUSHDB: removes all keys of this database, in the same time however many there are. Waits
     /// until no other write is under way.
@@ -31,14 +30,6 @@ commands! {
     /// no other write is under way.
     alone fn swapdb(a: u32, b: u32) -> ();
 }
-
-/// Up to so many keys RANDOMKEY looks at all of them.
-const COUNTED: u64 = 4096;
-/// Records after a random place among which a key is chosen: keys that share long prefixes lie
-/// close together, and without this the first of each such group would nearly always be it.
-const NEAR: u64 = 512;
-/// Places tried before all keys are walked.
-const PLACES: usize = 32;
 
 impl Tx<'_> {
     /// The records of the selected database from `first` on, expired ones included.
@@ -74,43 +65,6 @@ impl Tx<'_> {
         Ok(found)
     }
 
-    pub(crate) fn randomkey(&self) -> Result<Option<Bytes>> {
-        let (chosen, all_seen) = self.any_live(self.records(b"", false)?, COUNTED)?;
-        if all_seen { Ok(chosen) } else { self.key_at_random_place() }
-    }
-
-    fn key_at_random_place(&self) -> Result<Option<Bytes>> {
-        let (mut first, mut last) = (self.records(b"", false)?, self.records(b"", true)?);
-        if !first.advance()? || !last.advance()? {
-            return Ok(None);
-        }
-        for _ in 0..PLACES {
-            let place = between(user_key(&first), user_key(&last));
-            if let (Some(key), _) = self.any_live(self.records(&place, false)?, NEAR)? {
-                return Ok(Some(key));
-            }
-        }
-        Ok(self.any_live(self.records(b"", false)?, u64::MAX)?.0)
-    }
-
-    /// One of the keys among the next `limit` records that exist now, each as likely as the
-    /// others, and whether there were no more records.
-    fn any_live(&self, mut walk: Walk, limit: u64) -> Result<(Option<Bytes>, bool)> {
-        let (mut chosen, mut live) = (None, 0u64);
-        for _ in 0..limit {
-            if !walk.advance()? {
-                return Ok((chosen, true));
-            }
-            if self.live_header(&walk)?.is_some() {
-                live += 1;
-                if random().is_multiple_of(live) {
-                    chosen = Some(Bytes::copy_from_slice(user_key(&walk)));
-                }
-            }
-        }
-        Ok((chosen, false))
-    }
-
     pub(crate) fn flushdb(&mut self) -> Result<()> {
         self.frees_space();
         self.empty_database(self.database())
@@ -136,32 +90,12 @@ pub(crate) fn user_key(walk: &Walk) -> &[u8] {
     split_meta_key(walk.key()).map_or(&[], |(_, key)| key)
 }
 
-/// A random place in the order of bytes from `first` to `last`: what they begin with in common,
-/// then a number between those that their next eight bytes are.
-fn between(first: &[u8], last: &[u8]) -> Vec<u8> {
-    let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
-    let number = |key: &[u8]| {
-        let mut bytes = [0; 8];
-        for (to, from) in bytes.iter_mut().zip(key.iter().skip(common)) {
-            *to = *from;
-        }
-        u64::from_be_bytes(bytes)
-    };
-    let (low, high) = (number(first), number(last));
-    let span = high.saturating_sub(low).saturating_add(1);
-    let place = low.saturating_add(random() % span);
-    let mut key = first.get(..common).unwrap_or_default().to_vec();
-    key.extend_from_slice(&place.to_be_bytes());
-    key
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
     use std::path::Path;
     use std::sync::Arc;
 
-    use super::*;
     use crate::engine::MemFs;
     use crate::io::clock::ManualClock;
     use crate::options::Options;
@@ -294,18 +228,5 @@ mod tests {
         }
         let chosen: HashSet<_> = (0..200).map(|_| db.randomkey().unwrap().unwrap()).collect();
         assert_eq!(chosen.len(), 4);
-    }
-
-    #[test]
-    fn a_place_lies_between_its_bounds() {
-        for (first, last) in
-            [(&b"a"[..], &b"b"[..]), (b"", b"\xff"), (b"key:1", b"key:9"), (b"x", b"x")]
-        {
-            for _ in 0..100 {
-                let place = between(first, last);
-                assert!(place.as_slice() >= first, "{place:?}");
-                assert!(place.get(..last.len()).unwrap() <= last, "{place:?}");
-            }
-        }
     }
 }

@@ -25,6 +25,7 @@ pub(crate) mod list;
 pub(crate) mod long_double;
 pub(crate) mod number;
 mod object;
+mod random_key;
 mod reclaim;
 pub(crate) mod sample;
 mod scan;

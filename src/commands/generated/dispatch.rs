@@ -2,7 +2,7 @@
 
 use crate::commands::args::Args;
 use crate::commands::irregular;
-use crate::commands::reply::{IntoReply, Reply};
+use crate::commands::reply::{IntoReply, Members, Reply};
 use crate::error::Result;
 use crate::types::txn::Tx;
 
@@ -75,19 +75,19 @@ pub(crate) fn run(name: &str, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> 
         "RPUSHX" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.rpushx(a0, a1)?.into_reply()) }
         "SADD" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.sadd(a0, a1)?.into_reply()) }
         "SCARD" => { let a0 = args.bytes()?; Ok(tx.scard(a0)?.into_reply()) }
-        "SDIFF" => { let a0 = args.all(); Ok(tx.sdiff(a0)?.into_reply()) }
+        "SDIFF" => { let a0 = args.all(); Ok(Members(tx.sdiff(a0)?).into_reply()) }
         "SDIFFSTORE" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.sdiffstore(a0, a1)?.into_reply()) }
-        "SINTER" => { let a0 = args.all(); Ok(tx.sinter(a0)?.into_reply()) }
+        "SINTER" => { let a0 = args.all(); Ok(Members(tx.sinter(a0)?).into_reply()) }
         "SINTERCARD" => irregular::set::sintercard(tx, args),
         "SINTERSTORE" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.sinterstore(a0, a1)?.into_reply()) }
         "SISMEMBER" => { let a0 = args.bytes()?; let a1 = args.bytes()?; Ok(tx.sismember(a0, a1)?.into_reply()) }
-        "SMEMBERS" => { let a0 = args.bytes()?; Ok(tx.smembers(a0)?.into_reply()) }
+        "SMEMBERS" => { let a0 = args.bytes()?; Ok(Members(tx.smembers(a0)?).into_reply()) }
         "SMISMEMBER" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.smismember(a0, a1)?.into_reply()) }
         "SMOVE" => { let a0 = args.bytes()?; let a1 = args.bytes()?; let a2 = args.bytes()?; Ok(tx.smove(a0, a1, a2)?.into_reply()) }
         "SPOP" => irregular::set::spop(tx, args),
         "SRANDMEMBER" => irregular::set::srandmember(tx, args),
         "SREM" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.srem(a0, a1)?.into_reply()) }
-        "SUNION" => { let a0 = args.all(); Ok(tx.sunion(a0)?.into_reply()) }
+        "SUNION" => { let a0 = args.all(); Ok(Members(tx.sunion(a0)?).into_reply()) }
         "SUNIONSTORE" => { let a0 = args.bytes()?; let a1 = args.all(); Ok(tx.sunionstore(a0, a1)?.into_reply()) }
         "ZADD" => irregular::zset::zadd(tx, args),
         "ZCARD" => { let a0 = args.bytes()?; Ok(tx.zcard(a0)?.into_reply()) }
