@@ -15,7 +15,8 @@ CFLAGS ?= -O2
 CXXFLAGS ?= -O2
 INCLUDES := -Iinclude -Ibindings/cpp
 
-.PHONY: all shared static demo test bench bench-big torture generate install clean setup
+.PHONY: all shared static cli demo test bench bench-big bench-types bench-commits bench-server torture \
+	generate install uninstall clean setup
 
 all: shared static
 
@@ -27,6 +28,10 @@ shared:
 
 static:
 	$(CARGO) rustc --profile static --lib --crate-type staticlib
+
+# The program `lsmkv`: shell, server, tools.
+cli:
+	$(CARGO) build --release -p lsmkv-cli
 
 # The same small program in C, C++ and Python, each on a store of its own.
 demo: shared
@@ -57,26 +62,49 @@ bench:
 bench-big:
 	$(CARGO) run --release -p lsmkv-bench -- big
 
+# A hash of a million fields: deleting it, copying it, drawing from it.
+bench-types:
+	$(CARGO) run --release -p lsmkv-bench -- types
+
+# Durable commits: how they share flushes of the device.
+bench-commits:
+	$(CARGO) run --release -p lsmkv-bench -- commits
+
+# `lsmkv serve` beside a real redis-server that keeps its data too, by redis-benchmark.
+bench-server: cli
+	bench/server.sh $(TARGET)/release/lsmkv
+
 # The long forms of the reliability tests (docs/RELIABILITY.md): hours. Each can be run alone.
 LONG := $(CARGO) test --release --test
-torture: torture-model torture-power-cut torture-io-sweep torture-corruption torture-kill
+torture: torture-model torture-power-cut torture-io-sweep torture-corruption torture-kill \
+	torture-queue torture-server
 torture-model:
 	LSMKV_MODEL_CASES=$(or $(N),200000) $(LONG) model
 torture-power-cut:
 	LSMKV_POWER_CUTS=$(or $(N),1000000) $(LONG) power_cut
 torture-io-sweep:
 	LSMKV_SWEEP=all $(LONG) io_sweep
+	LSMKV_SWEEP=all $(LONG) checkpoint
 torture-corruption:
 	LSMKV_CORRUPTION=all $(LONG) corruption
+torture-server:
+	LSMKV_WIRE_COMMANDS=$(or $(N),1000000) LSMKV_SERVER_KILLS=200 LSMKV_RESTART_MB=1000 \
+		$(CARGO) test --release -p lsmkv-cli --test server
 torture-kill:
 	LSMKV_KILLS=$(or $(N),100000) $(LONG) kill
+torture-queue:
+	LSMKV_QUEUE=$(or $(N),10000000) $(LONG) big queue
 
-# What is generated and committed: include/lsmkv.h. A build only checks it.
+# What is generated and committed: the header, the dispatch and the functions of regular commands,
+# docs/COMMANDS.md. A build only checks them.
 generate:
 	LSMKV_GENERATE=1 $(CARGO) check --lib
 
-install: all
-	SHARED=$(SHARED) STATIC=$(STATIC) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/install.sh
+install: all cli
+	SHARED=$(SHARED) STATIC=$(STATIC) PROGRAM=$(TARGET)/release/lsmkv PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/install.sh
+
+uninstall:
+	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/install.sh uninstall
 
 clean:
 	$(CARGO) clean

@@ -1,36 +1,60 @@
 //! Two jobs: the linker flags of the shared library, and the generated files.
 //!
 //! `include/lsmkv.h` is generated from `src/ffi`, the dispatch of commands and docs/COMMANDS.md
-//! from the command table; all are committed. A build only compares, and fails with advice when
-//! one is stale: a build that rewrote it would hide that from CI. With
-//! LSMKV_GENERATE set (`make generate`) it is written instead.
+//! from the command table, methods of the C++ binding and a part of the Python package from both;
+//! all are committed. A build only compares, and fails with advice when one is stale: a build that
+//! rewrote it would hide that from CI. With LSMKV_GENERATE set (`make generate`) it is written
+//! instead.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-#[path = "src/commands/emit.rs"]
+#[path = "src/commands/emit/mod.rs"]
 mod emit;
+#[path = "src/commands/session/table.rs"]
+mod session_table;
 #[path = "src/commands/spec.rs"]
 mod spec;
 #[path = "src/commands/table/mod.rs"]
 mod table;
 
-/// In the order in which their functions appear in the header.
-const SOURCES: [&str; 8] = [
-    "version.rs",
-    "status.rs",
-    "err.rs",
-    "buffer.rs",
-    "options.rs",
-    "handle.rs",
-    "db.rs",
-    "upkeep.rs",
+/// The parts of the header in their order: titles and the files of src/ffi they come from.
+const SECTIONS: &[(&str, &[&str])] = &[
+    ("The library", &["version.rs"]),
+    ("Buffers", &["status.rs", "err.rs", "slice.rs", "buffer.rs"]),
+    ("Replies", &["reply.rs"]),
+    ("Options", &["options.rs"]),
+    ("Opening and closing", &["handle.rs", "flags.rs", "db.rs"]),
+    ("Databases, snapshots, sessions", &["views.rs"]),
+    ("Transactions", &["transaction.rs"]),
+    ("Batches", &["batch.rs"]),
+    ("Commands by name", &["command.rs"]),
+    ("Strings", &["string.rs", "generated/string.rs"]),
+    ("Bits", &["bits.rs"]),
+    ("Hashes", &["hash.rs", "generated/hash.rs"]),
+    ("Lists", &["list.rs", "generated/list.rs"]),
+    ("Sets", &["set.rs", "generated/set.rs"]),
+    ("Sorted sets", ZSET),
+    ("Keys", &["key.rs", "generated/key.rs"]),
+    ("Scans and sorting", &["scan.rs"]),
+    ("Iterators", &["iter.rs"]),
+    ("Upkeep", &["upkeep.rs"]),
 ];
+
+const ZSET: &[&str] =
+    &["zset/add.rs", "generated/zset.rs", "zset/range.rs", "zset/remove.rs", "zset/combine.rs"];
+
+const CPP_COMMANDS: &str = "bindings/cpp/lsmkv/commands.hpp";
+const PYTHON_SIGNATURES: &str = "bindings/python/lsmkv/_signatures.py";
+const PYTHON_COMMANDS: &str = "bindings/python/lsmkv/_regular.py";
 
 fn main() {
     link_flags();
     println!("cargo::rerun-if-env-changed=LSMKV_GENERATE");
     for path in ["build.rs", "src/ffi", "src/commands", "include", "docs", "Cargo.toml"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    for path in [CPP_COMMANDS, PYTHON_SIGNATURES, PYTHON_COMMANDS] {
         println!("cargo::rerun-if-changed={path}");
     }
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
@@ -54,10 +78,26 @@ fn check(root: &Path) -> Result<(), String> {
         return Err(format!("src/commands/table: {problem}"));
     }
     compare(root, "src/commands/generated/dispatch.rs", emit::dispatch(table::GROUPS))?;
-    compare(root, "include/lsmkv.h", header(root)?)?;
-    // A published package has no docs.
+    for group in table::GROUPS.iter().filter(|group| emit::has_functions(group)) {
+        let name = format!("src/ffi/generated/{}.rs", group.module);
+        compare(root, &name, emit::functions(group))?;
+    }
+    let header = header(root)?;
+    let (methods, signatures) = (
+        emit::cpp_commands(&header, table::GROUPS, table::FUNCTIONS)?,
+        emit::python_signatures(&header)?,
+    );
+    compare(root, "include/lsmkv.h", header)?;
+    compare(root, CPP_COMMANDS, methods)?;
+    // A published package has no docs and no Python package.
+    if root.join("bindings/python").exists() {
+        compare(root, PYTHON_SIGNATURES, signatures)?;
+        compare(root, PYTHON_COMMANDS, emit::python_commands(table::GROUPS))?;
+    }
     if root.join("docs").exists() {
-        compare(root, "docs/COMMANDS.md", emit::documentation(table::GROUPS))?;
+        let documentation =
+            emit::documentation(table::GROUPS, table::FUNCTIONS, session_table::SESSION_ROWS);
+        compare(root, "docs/COMMANDS.md", documentation)?;
     }
     Ok(())
 }
@@ -80,13 +120,22 @@ fn header(root: &Path) -> Result<String, String> {
     // Files rather than the crate: cbindgen would run `cargo metadata` to find those, which
     // fails in a build without network.
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for source in SOURCES {
-        builder = builder.with_src(root.join("src/ffi").join(source));
+    let mut sections = Vec::new();
+    for (title, files) in SECTIONS {
+        let paths = files.iter().map(|file| root.join("src/ffi").join(file));
+        let mut sources = Vec::new();
+        for path in paths {
+            sources
+                .push(fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?);
+            builder = builder.with_src(path);
+        }
+        sections.push(emit::Section { title, sources });
     }
     let bindings = builder.generate().map_err(|e| format!("cbindgen: {e}"))?;
     let mut text = Vec::new();
     bindings.write(&mut text);
-    String::from_utf8(text).map_err(|e| format!("cbindgen: {e}"))
+    let text = String::from_utf8(text).map_err(|e| format!("cbindgen: {e}"))?;
+    emit::with_sections(&text, &sections)
 }
 
 fn with_version(text: &str) -> String {

@@ -6,16 +6,32 @@
  * Rules that hold for every function:
  *
  * Status      A negative status is a failure: `if (st < 0)` catches them all. Zero is success;
- *             a positive one is an ordinary outcome such as LSMKV_NOT_FOUND. Every function that
- *             takes a handle can also return LSMKV_MISUSE, LSMKV_FORKED and LSMKV_PANIC.
+ *             a positive one is an ordinary outcome such as LSMKV_NOT_FOUND. The comment of a
+ *             function names its statuses without the prefix LSMKV_. `Any of a read` stands for
+ *             MISUSE: a NULL pointer or a dead handle; TOO_LARGE: a key above max_key_bytes, or
+ *             a value, field, member or element above max_value_bytes; CORRUPT; IO; CLOSED: the
+ *             store was closed, or the transaction has ended; UNSUPPORTED: on a batch; FORKED;
+ *             PANIC. `Any of a write` stands for the same, and READONLY: a snapshot, or opened
+ *             read_only; DEGRADED; FULL; but on a batch a write is noted and is OK.
  * Errors      The last parameter, `lsmkv_err *err`, belongs to the caller and may be NULL. It is
  *             filled on every call: its code is the status returned.
  * Inputs      are copied or used up before the call returns. Keys and values are any bytes, also
  *             none: (NULL, 0) is an empty one; NULL with a length is LSMKV_MISUSE. A length
- *             above the store's limits is LSMKV_TOO_LARGE before a byte is read.
- * Outputs     come after the inputs and are NULL, 0 or empty after any failure.
- * Ownership   What the library gives is returned to it by its own function, never by free().
- * Threads     A database handle is used by any number of threads at once.
+ *             above the store's limits is LSMKV_TOO_LARGE before a byte is read. Where a function
+ *             takes several, they are an array of lsmkv_slice and their number, at least 1.
+ * Outputs     come after the inputs and are NULL, 0 or empty after any failure, and on a batch.
+ *             NULL in place of an output means that it is not wanted, where the comment says so;
+ *             else it is LSMKV_MISUSE.
+ * Ownership   What the library gives is returned to it by its own function, never by free(): a
+ *             buffer by lsmkv_buf_release, a reply by lsmkv_reply_free, a handle by lsmkv_close.
+ *             Buffers and replies outlive the handle they came from.
+ * Missing     A command that answers with a collection answers with an empty one for a key that
+ *             does not exist; one that answers with a single thing gives LSMKV_NOT_FOUND.
+ * Handles     Every handle is an lsmkv_db and takes every command: the store as it was opened,
+ *             another database of it, a snapshot, a transaction, a session; a batch takes writes.
+ * Threads     The handles of lsmkv_open, lsmkv_select, lsmkv_with_sync and lsmkv_snapshot are
+ *             used by any number of threads at once; other handles, iterators, options and
+ *             replies by one thread at a time.
  * Fork        In a forked child every call on a handle of the parent gives LSMKV_FORKED, and
  *             the parent is unaffected. A child forked while a store was open can open none
  *             (LSMKV_FORKED); fork before the first open or after the last close, or exec.
@@ -194,16 +210,324 @@ extern "C" {
 #define LSMKV_INCOMPATIBLE -24
 
 /*
- A database, or a view of one. Made by lsmkv_open, freed by exactly one lsmkv_close. Usable
- from any number of threads at once.
+ No value. The flag LSMKV_REPLY_NO_ARRAY tells a missing array.
+ */
+#define LSMKV_REPLY_NIL 0
+
+/*
+ A status such as OK; its text is in the arena.
+ */
+#define LSMKV_REPLY_STATUS 1
+
+/*
+ An error of the command, with the text Redis gives it; in the arena.
+ */
+#define LSMKV_REPLY_ERROR 2
+
+/*
+ A number, in num.
+ */
+#define LSMKV_REPLY_INT 3
+
+/*
+ Bytes, in the arena.
+ */
+#define LSMKV_REPLY_STR 4
+
+/*
+ A double; num holds its bits.
+ */
+#define LSMKV_REPLY_DOUBLE 5
+
+/*
+ Yes or no; num is 1 or 0.
+ */
+#define LSMKV_REPLY_BOOL 6
+
+/*
+ num children follow.
+ */
+#define LSMKV_REPLY_ARRAY 7
+
+/*
+ num children follow, a key and a value in turn.
+ */
+#define LSMKV_REPLY_MAP 8
+
+/*
+ num different children follow, in no order.
+ */
+#define LSMKV_REPLY_SET 9
+
+/*
+ As an array, of what was not asked for.
+ */
+#define LSMKV_REPLY_PUSH 10
+
+/*
+ Text to be shown as it is; in the arena.
+ */
+#define LSMKV_REPLY_VERBATIM 11
+
+/*
+ A number of any size, as text in the arena.
+ */
+#define LSMKV_REPLY_BIGNUM 12
+
+/*
+ Flag of a node of kind LSMKV_REPLY_NIL: where RESP2 would send a null array.
+ */
+#define LSMKV_REPLY_NO_ARRAY 1
+
+/*
+ Only if it does not exist: a key (SET), a member (ZADD), an expiry (EXPIRE).
+ */
+#define LSMKV_NX 1
+
+/*
+ Only if it exists.
+ */
+#define LSMKV_XX 2
+
+/*
+ SET: the key keeps its expiry.
+ */
+#define LSMKV_KEEPTTL 4
+
+/*
+ Only if the new score, or expiry, is greater than the old one.
+ */
+#define LSMKV_GT 8
+
+/*
+ Only if the new score, or expiry, is less than the old one.
+ */
+#define LSMKV_LT 16
+
+/*
+ ZADD: count members whose score changed, not only new ones.
+ */
+#define LSMKV_CH 32
+
+/*
+ The last one first; SORT: the largest.
+ */
+#define LSMKV_REV 64
+
+/*
+ Each member is followed by its score.
+ */
+#define LSMKV_WITHSCORES 128
+
+/*
+ The lower bound does not belong to the range.
+ */
+#define LSMKV_MINEX 256
+
+/*
+ The upper bound does not belong to the range.
+ */
+#define LSMKV_MAXEX 512
+
+/*
+ A time is a moment, in milliseconds since 1970, instead of a duration.
+ */
+#define LSMKV_AT 1024
+
+/*
+ GETEX: takes the expiry away.
+ */
+#define LSMKV_PERSIST 2048
+
+/*
+ COPY: replaces what has the name.
+ */
+#define LSMKV_REPLACE 4096
+
+/*
+ HRANDFIELD: each field is followed by its value.
+ */
+#define LSMKV_WITHVALUES 8192
+
+/*
+ SORT: by text instead of by number.
+ */
+#define LSMKV_ALPHA 16384
+
+/*
+ BITCOUNT, BITPOS: the range counts bits instead of bytes.
+ */
+#define LSMKV_BIT 32768
+
+/*
+ LCS: the length of each match as well.
+ */
+#define LSMKV_WITHMATCHLEN 65536
+
+/*
+ The end of a list where its first element is.
+ */
+#define LSMKV_LEFT 0
+
+/*
+ The end of a list where its last element is.
+ */
+#define LSMKV_RIGHT 1
+
+/*
+ LINSERT: in front of the pivot.
+ */
+#define LSMKV_BEFORE 0
+
+/*
+ LINSERT: behind the pivot.
+ */
+#define LSMKV_AFTER 1
+
+/*
+ ZMPOP: the members with the least scores.
+ */
+#define LSMKV_LEAST 0
+
+/*
+ ZMPOP: the members with the greatest scores.
+ */
+#define LSMKV_GREATEST 1
+
+/*
+ ZUNION, ZINTER: the sum of a member's scores.
+ */
+#define LSMKV_SUM 0
+
+/*
+ ZUNION, ZINTER: the least of a member's scores.
+ */
+#define LSMKV_MIN 1
+
+/*
+ ZUNION, ZINTER: the greatest of a member's scores.
+ */
+#define LSMKV_MAX 2
+
+/*
+ BITOP: set where all are.
+ */
+#define LSMKV_AND 0
+
+/*
+ BITOP: set where any is.
+ */
+#define LSMKV_OR 1
+
+/*
+ BITOP: set where an odd number is.
+ */
+#define LSMKV_XOR 2
+
+/*
+ BITOP: set where the only one is not.
+ */
+#define LSMKV_NOT 3
+
+/*
+ The type of a key: a string.
+ */
+#define LSMKV_STRING 1
+
+/*
+ The type of a key: a hash.
+ */
+#define LSMKV_HASH 2
+
+/*
+ The type of a key: a list.
+ */
+#define LSMKV_LIST 3
+
+/*
+ The type of a key: a set.
+ */
+#define LSMKV_SET 4
+
+/*
+ The type of a key: a sorted set.
+ */
+#define LSMKV_ZSET 5
+
+/*
+ lsmkv_batch: DEL, UNLINK, PERSIST and EXPIRE in all its forms fail the whole batch if a key of
+ theirs is missing.
+ */
+#define LSMKV_STRICT 1
+
+/*
+ BITFIELD: answers with the integer.
+ */
+#define LSMKV_FIELD_GET 0
+
+/*
+ BITFIELD: replaces the integer; answers with what it was.
+ */
+#define LSMKV_FIELD_SET 1
+
+/*
+ BITFIELD: adds to the integer; answers with the sum.
+ */
+#define LSMKV_FIELD_INCRBY 2
+
+/*
+ BITFIELD: of a result that does not fit the higher bits are lost.
+ */
+#define LSMKV_FIELD_WRAP 0
+
+/*
+ BITFIELD: a result that does not fit becomes the nearest number that does.
+ */
+#define LSMKV_FIELD_SAT 1
+
+/*
+ BITFIELD: a result that does not fit is not written, and nil is answered.
+ */
+#define LSMKV_FIELD_FAIL 2
+
+/*
+ lsmkv_iter_new: from the last key to the first.
+ */
+#define LSMKV_ITER_REVERSE 1
+
+/*
+ lsmkv_iter_new: with the values of strings.
+ */
+#define LSMKV_ITER_VALUES 2
+
+/*
+ lsmkv_iter_new: leave the block cache as it is, for a walk that will not come again.
+ */
+#define LSMKV_ITER_NO_FILL 4
+
+/*
+ A store, or what was made from one: another database of it, a snapshot, a transaction, a
+ session, a batch. Freed by exactly one lsmkv_close, in any order. See the rules on threads.
  */
 typedef struct lsmkv_db lsmkv_db;
+
+/*
+ A walk over keys. Made by lsmkv_iter_new, freed by lsmkv_iter_free, before or after the store is
+ closed; used by one thread at a time.
+ */
+typedef struct lsmkv_iter lsmkv_iter;
 
 /*
  Options for lsmkv_open. Made by lsmkv_options_new, freed by lsmkv_options_free; used by one
  thread at a time.
  */
 typedef struct lsmkv_options lsmkv_options;
+
+/*
+ The answer of a command. Made by the library, freed by lsmkv_reply_free; used by one thread at
+ a time; valid after the database is closed.
+ */
+typedef struct lsmkv_reply lsmkv_reply;
 
 /*
  Bytes given by the library: `len` bytes at `data`, readable until lsmkv_buf_release, also
@@ -232,6 +556,34 @@ typedef struct {
 typedef int32_t lsmkv_status;
 
 /*
+ A part of a reply. Node 0 is the reply itself; an aggregate's children follow it, each with
+ all of its own children.
+ */
+typedef struct {
+    /*
+     One of LSMKV_REPLY_NIL and so on.
+     */
+    int32_t kind;
+    /*
+     0, or flags of the kind.
+     */
+    int32_t flags;
+    /*
+     A number, the bits of a double, or how many direct children there are (a map: two a pair).
+     */
+    int64_t num;
+    /*
+     Text: where it begins in the arena. Aggregates: the index of the node after the last one
+     that belongs to it.
+     */
+    uint64_t off;
+    /*
+     Text: how many bytes.
+     */
+    uint64_t len;
+} lsmkv_node;
+
+/*
  The detail of a failure. Belongs to the caller; every function that takes one fills it on
  every call, and accepts NULL.
  */
@@ -251,6 +603,53 @@ typedef struct {
 } lsmkv_err;
 
 /*
+ Bytes of the caller, for functions that take several: `len` bytes at `data`; (NULL, 0) is an
+ empty one.
+ */
+typedef struct {
+    /*
+     The bytes.
+     */
+    const uint8_t *data;
+    /*
+     Their number.
+     */
+    size_t len;
+} lsmkv_slice;
+
+/*
+ An operation of lsmkv_bitfield.
+ */
+typedef struct {
+    /*
+     LSMKV_FIELD_GET, LSMKV_FIELD_SET or LSMKV_FIELD_INCRBY.
+     */
+    int32_t action;
+    /*
+     LSMKV_FIELD_WRAP, LSMKV_FIELD_SAT or LSMKV_FIELD_FAIL.
+     */
+    int32_t overflow;
+    /*
+     1 for a signed integer, 0 for an unsigned one.
+     */
+    int32_t is_signed;
+    /*
+     How many bits it has: 1 to 64, unsigned to 63.
+     */
+    uint32_t bits;
+    /*
+     Its first bit.
+     */
+    uint64_t offset;
+    /*
+     What is set or added.
+     */
+    int64_t value;
+} lsmkv_bitfield_op;
+
+/* The library ------------------------------------------------------------------------------------- */
+
+/*
  The version of the library that is loaded, as text. Static; do not free.
  */
 LSMKV_API const char *lsmkv_version(void);
@@ -261,11 +660,68 @@ LSMKV_API const char *lsmkv_version(void);
  */
 LSMKV_API uint32_t lsmkv_abi_version(void);
 
+/* Buffers ----------------------------------------------------------------------------------------- */
+
 /*
  Gives a buffer back. Empties the struct, so releasing it again, or releasing one that was
  never filled but zeroed, does nothing. NULL is allowed.
  */
 LSMKV_API void lsmkv_buf_release(lsmkv_buf *buf);
+
+/* Replies ----------------------------------------------------------------------------------------- */
+
+/*
+ All of a reply at once: *nodes and *arena point into it until it is freed. Each output may be
+ NULL.
+
+ OK; MISUSE: reply is NULL.
+ */
+LSMKV_API
+lsmkv_status lsmkv_reply_view(const lsmkv_reply *reply,
+                              const lsmkv_node **nodes,
+                              size_t *n,
+                              const uint8_t **arena,
+                              size_t *arena_len);
+
+/*
+ The kind of node number `index`, LSMKV_REPLY_NIL and so on; -1 if there is no such node, or
+ reply is NULL.
+ */
+LSMKV_API int32_t lsmkv_reply_kind(const lsmkv_reply *reply, size_t index);
+
+/*
+ How many direct children an aggregate has (a map: two a pair), or how many bytes a text; 0 for
+ anything else.
+ */
+LSMKV_API size_t lsmkv_reply_len(const lsmkv_reply *reply, size_t index);
+
+/*
+ The bytes of a text, lsmkv_reply_len of them and not terminated, until the reply is freed; an
+ empty one is not NULL. NULL for anything else.
+ */
+LSMKV_API const uint8_t *lsmkv_reply_str(const lsmkv_reply *reply, size_t index);
+
+/*
+ The number of a node of kind LSMKV_REPLY_INT or LSMKV_REPLY_BOOL; 0 for anything else.
+ */
+LSMKV_API int64_t lsmkv_reply_int(const lsmkv_reply *reply, size_t index);
+
+/*
+ The number of a node of kind LSMKV_REPLY_DOUBLE or LSMKV_REPLY_INT; 0 for anything else.
+ */
+LSMKV_API double lsmkv_reply_double(const lsmkv_reply *reply, size_t index);
+
+/*
+ The index of child number `n`, from 0, of the aggregate at `index`; (size_t)-1 if there is none.
+ */
+LSMKV_API size_t lsmkv_reply_at(const lsmkv_reply *reply, size_t index, size_t n);
+
+/*
+ Frees a reply, at most once. NULL is allowed.
+ */
+LSMKV_API void lsmkv_reply_free(lsmkv_reply *reply);
+
+/* Options ----------------------------------------------------------------------------------------- */
 
 /*
  New options, each with its default. NULL only when memory is exhausted.
@@ -302,6 +758,8 @@ lsmkv_status lsmkv_options_info(size_t index,
                                 const char **dflt,
                                 const char **doc);
 
+/* Opening and closing ----------------------------------------------------------------------------- */
+
 /*
  Opens the store in directory `path`, creating it if the options allow; ":memory:" opens an
  empty one in memory. `options` may be NULL for the defaults, and may be freed or used again
@@ -319,18 +777,189 @@ lsmkv_status lsmkv_open(const char *path,
                         lsmkv_err *err);
 
 /*
- Closes a handle: rejects new calls, waits for those in flight, stops background work, flushes
- and unlocks the directory. The handle is gone whatever is returned; NULL is allowed. Buffers
- stay valid. Threads that still use the handle get MISUSE.
+ Closes a handle: rejects new calls and waits for those in flight. The handle of lsmkv_open
+ closes the store with it: stops background work, flushes, unlocks the directory; handles made
+ from it give CLOSED from then on and are still to be closed, in any order. Other handles only
+ end what they are; a transaction that was not committed is rolled back. The handle is gone
+ whatever is returned; NULL is allowed. Buffers and replies stay valid.
 
- OK; MISUSE: closed already; IO, FULL, DEGRADED: what the last flush met.
+ OK; MISUSE: closed already; IO, FULL, DEGRADED: what the last flush met; FORKED, PANIC.
  */
 LSMKV_API lsmkv_status lsmkv_close(lsmkv_db *db, lsmkv_err *err);
 
-/*
- SET: gives a key a value, replacing one of any type and its expiry. Key and value are copied.
+/* Databases, snapshots, sessions ------------------------------------------------------------------ */
 
- OK; MISUSE; TOO_LARGE: above max_key_bytes or max_value_bytes; READONLY, DEGRADED, FULL, IO.
+/*
+ The store as it is now, to be read as often as one likes; it keeps what is deleted later from
+ being reclaimed, until *out is closed by lsmkv_close. Of a snapshot: the same one again.
+
+ OK; MISUSE: out is NULL; UNSUPPORTED: on a transaction or a batch; any of a read.
+ */
+LSMKV_API lsmkv_status lsmkv_snapshot(lsmkv_db *db, lsmkv_db **out, lsmkv_err *err);
+
+/*
+ The same with database `number` selected, from 0: on a snapshot at its moment, on a transaction
+ within it. *out is to be closed by lsmkv_close.
+
+ OK; MISUSE: out is NULL; OUT_OF_RANGE: there is no such database; any of a read.
+ */
+LSMKV_API lsmkv_status lsmkv_select(lsmkv_db *db, uint32_t number, lsmkv_db **out, lsmkv_err *err);
+
+/*
+ The same store, but writes through *out are as durable as `mode` says, one of the values of the
+ option sync: "always", "interval" or "off". *out is to be closed by lsmkv_close.
+
+ OK; MISUSE: mode or out is NULL; INVALID: there is no such mode; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_with_sync(lsmkv_db *db,
+                             const char *mode,
+                             lsmkv_db **out,
+                             lsmkv_err *err);
+
+/*
+ What a connection is to a server: lsmkv_command on *out takes MULTI, EXEC, DISCARD, WATCH,
+ UNWATCH, SELECT, HELLO, CLIENT and the like, and remembers. Other functions run on its selected
+ database, but not between MULTI and EXEC (MISUSE). One thread at a time. *out is to be closed
+ by lsmkv_close, which discards what is queued.
+
+ OK; MISUSE: out is NULL; any of a read.
+ */
+LSMKV_API lsmkv_status lsmkv_session(lsmkv_db *db, lsmkv_db **out, lsmkv_err *err);
+
+/* Transactions ------------------------------------------------------------------------------------ */
+
+/*
+ Begins a transaction: commands on *out see the store as it is now and what they themselves have
+ written, and change nothing for others before lsmkv_commit. One thread at a time. *out is to be
+ closed by lsmkv_close, which rolls back what was not committed.
+
+ OK; MISUSE: out is NULL; UNSUPPORTED: on a snapshot, a transaction or a batch; any of a read.
+ */
+LSMKV_API lsmkv_status lsmkv_begin(lsmkv_db *db, lsmkv_db **out, lsmkv_err *err);
+
+/*
+ Makes all writes of a transaction or batch visible at once, and as durable as the sync mode
+ says. The handle is then over: it is only to be closed, or a batch to be cleared.
+
+ OK; CONFLICT: a key that the transaction has read or written was changed meanwhile, and nothing
+ was written: begin again; UNSUPPORTED: neither a transaction nor a batch; of a batch also what
+ its commands give, and then nothing was written and err names the command; any of a write.
+ */
+LSMKV_API lsmkv_status lsmkv_commit(lsmkv_db *db, lsmkv_err *err);
+
+/*
+ lsmkv_commit that waits for other writers of its keys no longer than ms milliseconds.
+
+ As lsmkv_commit; TIMEOUT: nothing was written, and the transaction or batch can be committed
+ again.
+ */
+LSMKV_API lsmkv_status lsmkv_commit_timeout(lsmkv_db *db, uint64_t ms, lsmkv_err *err);
+
+/*
+ lsmkv_commit that does not wait for the device. *ticket, which may be NULL, receives a number
+ for lsmkv_wait; a later one stands for those before it too.
+
+ As lsmkv_commit.
+ */
+LSMKV_API lsmkv_status lsmkv_commit_async(lsmkv_db *db, uint64_t *ticket, lsmkv_err *err);
+
+/*
+ Waits until the writes of a ticket are durable, in any sync mode, at most timeout_ms
+ milliseconds; 0 only asks. Asks for a sync if none is under way.
+
+ OK: durable; TIMEOUT: not yet; CLOSED: the store was closed before; INVALID: no such ticket;
+ DEGRADED, IO: the sync failed; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_wait(lsmkv_db *db,
+                        uint64_t ticket,
+                        uint64_t timeout_ms,
+                        lsmkv_err *err);
+
+/*
+ Forgets all writes of a transaction, which is then over and only to be closed; of a batch the
+ same as lsmkv_batch_clear.
+
+ OK; CLOSED: it was over already; UNSUPPORTED: neither a transaction nor a batch; MISUSE, FORKED,
+ PANIC.
+ */
+LSMKV_API lsmkv_status lsmkv_rollback(lsmkv_db *db, lsmkv_err *err);
+
+/* Batches ----------------------------------------------------------------------------------------- */
+
+/*
+ An empty batch: write functions and lsmkv_command on *out are noted, with their outputs empty,
+ and run at lsmkv_commit: all of them, or none if one fails. Flag LSMKV_STRICT. One thread at a
+ time. *out is to be closed by lsmkv_close.
+
+ OK; MISUSE: out is NULL; INVALID: a flag; UNSUPPORTED: on a batch; any of a read.
+ */
+LSMKV_API lsmkv_status lsmkv_batch(lsmkv_db *db, uint32_t flags, lsmkv_db **out, lsmkv_err *err);
+
+/*
+ Empties a batch; one that was committed can then be used again.
+
+ OK; UNSUPPORTED: no batch; MISUSE, FORKED, PANIC.
+ */
+LSMKV_API lsmkv_status lsmkv_batch_clear(lsmkv_db *batch, lsmkv_err *err);
+
+/*
+ The priority of the commands that follow, 0 at first: those of a higher one run before those of
+ a lower one, equal ones in the order in which they were noted.
+
+ OK; UNSUPPORTED: no batch; MISUSE, FORKED, PANIC.
+ */
+LSMKV_API lsmkv_status lsmkv_batch_priority(lsmkv_db *batch, int32_t priority, lsmkv_err *err);
+
+/* Commands by name -------------------------------------------------------------------------------- */
+
+/*
+ Runs any command by name, as Redis would: argv[0] is the name, and argument number i has
+ lens[i] bytes. *out receives the reply, to be freed by lsmkv_reply_free; an error of the
+ command, such as an unknown name, is a reply of kind LSMKV_REPLY_ERROR with Redis's own text,
+ and the status speaks only of the store. SCAN and its kin use numbers as cursors here.
+
+ On a batch the command is noted, and *out is NULL. MULTI, WATCH, SELECT and the like need a
+ handle of lsmkv_session.
+
+ OK; INVALID: argc is 0; MISUSE: argv, lens, out or an argument is NULL, or the command needs a
+ session; TOO_LARGE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_command(lsmkv_db *db,
+                           size_t argc,
+                           const uint8_t *const *argv,
+                           const size_t *lens,
+                           lsmkv_reply **out,
+                           lsmkv_err *err);
+
+/*
+ Runs several commands in one call: len bytes at commands, for each command its number of
+ arguments and for each argument its length and its bytes; numbers have 32 bits, the low byte
+ first. *out receives an array with the reply of each, to be freed by lsmkv_reply_free. MULTI
+ and EXEC work inside one call; a MULTI without its EXEC is discarded at the end.
+
+ All of the bytes are checked before anything runs. An error of the store ends the call: err
+ says at which command, and those before it have run. On a batch the commands are noted, and
+ *out is NULL.
+
+ OK; INVALID: malformed, nothing was run; MISUSE: commands or out is NULL; TOO_LARGE; any of a
+ write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_command_packed(lsmkv_db *db,
+                                  const void *commands,
+                                  size_t len,
+                                  lsmkv_reply **out,
+                                  lsmkv_err *err);
+
+/* Strings ----------------------------------------------------------------------------------------- */
+
+/*
+ SET: gives a key a value, replacing one of any type and its expiry.
+
+ OK; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_set(lsmkv_db *db,
@@ -341,18 +970,24 @@ lsmkv_status lsmkv_set(lsmkv_db *db,
                        lsmkv_err *err);
 
 /*
- GET: pins the value of a key without copying it. *out must be released by lsmkv_buf_release,
- also when it is empty.
+ SET with options: flags NX or XX, and KEEPTTL; ttl_ms is how long the key shall live, 0 =
+ for ever, or with AT the moment, in milliseconds since 1970, at which it expires. *old,
+ which may be NULL, receives the value the key had, to be released by lsmkv_buf_release; its
+ data is NULL if there was none.
 
- OK; NOT_FOUND; WRONGTYPE; MISUSE: out is NULL, or as in the rules above; TOO_LARGE: the key;
- CORRUPT, IO.
+ OK; SKIPPED: NX or XX was not met, and nothing was changed; WRONGTYPE: old is wanted and the
+ key holds no string; INVALID: a flag, or a time that is none; any of a write.
  */
 LSMKV_API
-lsmkv_status lsmkv_get(lsmkv_db *db,
-                       const void *key,
-                       size_t klen,
-                       lsmkv_buf *out,
-                       lsmkv_err *err);
+lsmkv_status lsmkv_set_opt(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           const void *value,
+                           size_t vlen,
+                           uint32_t flags,
+                           int64_t ttl_ms,
+                           lsmkv_buf *old,
+                           lsmkv_err *err);
 
 /*
  GET into memory of the caller: copies the value of a key to dst, which has room for cap
@@ -372,10 +1007,2316 @@ lsmkv_status lsmkv_get_into(lsmkv_db *db,
                             lsmkv_err *err);
 
 /*
- DEL: removes a key of any type. *deleted, which may be NULL, receives 1 if it existed, else 0.
+ GETEX: the value of a key, whose expiry changes: ttl_ms is how long it shall live, or with
+ the flag AT the moment at which it expires; 0 leaves the expiry, or with the flag PERSIST
+ takes it away. *out, which may be NULL, receives the value, to be released by
+ lsmkv_buf_release.
 
- OK; MISUSE; TOO_LARGE: the key; READONLY, DEGRADED, CORRUPT, IO; FULL: not even the space
- reserved for deletions is left.
+ OK; NOT_FOUND; WRONGTYPE; INVALID: a flag, or a time that is none; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_getex(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         int64_t ttl_ms,
+                         uint32_t flags,
+                         lsmkv_buf *out,
+                         lsmkv_err *err);
+
+/*
+ LCS: the longest common subsequence of two values. Takes time in proportion to the product
+ of their lengths. *out receives the bytes, to be released by lsmkv_buf_release.
+
+ OK; WRONGTYPE; OUT_OF_RANGE: the values are too long; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lcs(lsmkv_db *db,
+                       const void *key1,
+                       size_t len1,
+                       const void *key2,
+                       size_t len2,
+                       lsmkv_buf *out,
+                       lsmkv_err *err);
+
+/*
+ LCS with LEN: the length of the longest common subsequence. *out, which may be NULL,
+ receives it.
+
+ OK; WRONGTYPE; OUT_OF_RANGE: the values are too long; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lcs_len(lsmkv_db *db,
+                           const void *key1,
+                           size_t len1,
+                           const void *key2,
+                           size_t len2,
+                           int64_t *out,
+                           lsmkv_err *err);
+
+/*
+ LCS with IDX: where the longest common subsequence is in both values, in stretches of at
+ least minmatchlen bytes. Flag WITHMATCHLEN. *out receives a map of matches and len, as Redis
+ replies, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: a flag; OUT_OF_RANGE: the values are too long; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lcs_idx(lsmkv_db *db,
+                           const void *key1,
+                           size_t len1,
+                           const void *key2,
+                           size_t len2,
+                           int64_t minmatchlen,
+                           uint32_t flags,
+                           lsmkv_reply **out,
+                           lsmkv_err *err);
+
+/*
+ APPEND: adds to the end of a value. *length, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_append(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          const void *value,
+                          size_t vlen,
+                          int64_t *length,
+                          lsmkv_err *err);
+
+/*
+ DECR: takes one from a number. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; NOT_INTEGER: the value is no integer; OVERFLOW; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_decr(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        int64_t *out,
+                        lsmkv_err *err);
+
+/*
+ DECRBY: takes from a number. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; NOT_INTEGER: the value is no integer; OVERFLOW; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_decrby(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          int64_t decrement,
+                          int64_t *out,
+                          lsmkv_err *err);
+
+/*
+ GET: the value of a key. *out receives the bytes, to be released by lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_get(lsmkv_db *db,
+                       const void *key,
+                       size_t klen,
+                       lsmkv_buf *out,
+                       lsmkv_err *err);
+
+/*
+ GETDEL: removes a key, and its value. *out, which may be NULL, receives the bytes, to be
+ released by lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_getdel(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          lsmkv_buf *out,
+                          lsmkv_err *err);
+
+/*
+ GETRANGE: a part of a value. *out receives the bytes, to be released by lsmkv_buf_release.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_getrange(lsmkv_db *db,
+                            const void *key,
+                            size_t klen,
+                            int64_t start,
+                            int64_t end,
+                            lsmkv_buf *out,
+                            lsmkv_err *err);
+
+/*
+ GETSET: sets the value of a key; the one it had. *out, which may be NULL, receives the
+ bytes, to be released by lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_getset(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          const void *value,
+                          size_t vlen,
+                          lsmkv_buf *out,
+                          lsmkv_err *err);
+
+/*
+ INCR: adds one to a number. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; NOT_INTEGER: the value is no integer; OVERFLOW; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_incr(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        int64_t *out,
+                        lsmkv_err *err);
+
+/*
+ INCRBY: adds to a number. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; NOT_INTEGER: the value is no integer; OVERFLOW; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_incrby(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          int64_t increment,
+                          int64_t *out,
+                          lsmkv_err *err);
+
+/*
+ INCRBYFLOAT: adds to a number that need not be whole. *out, which may be NULL, receives the
+ number.
+
+ OK; WRONGTYPE; NOT_FLOAT: the value or the increment is no number; OVERFLOW: the sum is no
+ number; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_incrbyfloat(lsmkv_db *db,
+                               const void *key,
+                               size_t klen,
+                               double increment,
+                               double *out,
+                               lsmkv_err *err);
+
+/*
+ MGET: the values of keys. n keys, at least one. *out receives an array with a byte string or
+ nil for each, to be freed by lsmkv_reply_free.
+
+ OK; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_mget_many(lsmkv_db *db,
+                             const lsmkv_slice *keys,
+                             size_t n,
+                             lsmkv_reply **out,
+                             lsmkv_err *err);
+
+/*
+ MSET: sets the values of keys, all at once. npairs pairs of a key and a value, so twice as
+ many slices; at least one pair.
+
+ OK; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_mset_many(lsmkv_db *db,
+                             const lsmkv_slice *pairs,
+                             size_t npairs,
+                             lsmkv_err *err);
+
+/*
+ MSETNX: sets the values of keys if none of them exists. npairs pairs of a key and a value,
+ so twice as many slices; at least one pair. *set, which may be NULL, receives 1 for yes or 0
+ for no.
+
+ OK; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_msetnx_many(lsmkv_db *db,
+                               const lsmkv_slice *pairs,
+                               size_t npairs,
+                               int64_t *set,
+                               lsmkv_err *err);
+
+/*
+ PSETEX: sets the value of a key for a time.
+
+ OK; INVALID: the time is not above 0, or too large; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_psetex(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          int64_t milliseconds,
+                          const void *value,
+                          size_t vlen,
+                          lsmkv_err *err);
+
+/*
+ SETEX: sets the value of a key for a time.
+
+ OK; INVALID: the time is not above 0, or too large; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_setex(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         int64_t seconds,
+                         const void *value,
+                         size_t vlen,
+                         lsmkv_err *err);
+
+/*
+ SETNX: sets the value of a key that does not exist. *set, which may be NULL, receives 1 for
+ yes or 0 for no.
+
+ OK; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_setnx(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         const void *value,
+                         size_t vlen,
+                         int64_t *set,
+                         lsmkv_err *err);
+
+/*
+ SETRANGE: writes over a part of a value. *length, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; OUT_OF_RANGE: the offset is negative; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_setrange(lsmkv_db *db,
+                            const void *key,
+                            size_t klen,
+                            int64_t offset,
+                            const void *value,
+                            size_t vlen,
+                            int64_t *length,
+                            lsmkv_err *err);
+
+/*
+ STRLEN: bytes of a value. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_strlen(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          int64_t *out,
+                          lsmkv_err *err);
+
+/*
+ SUBSTR: the old name of GETRANGE. *out receives the bytes, to be released by
+ lsmkv_buf_release.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_substr(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          int64_t start,
+                          int64_t end,
+                          lsmkv_buf *out,
+                          lsmkv_err *err);
+
+/* Bits -------------------------------------------------------------------------------------------- */
+
+/*
+ BITCOUNT: how many bits of a value are set. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_bitcount(lsmkv_db *db,
+                            const void *key,
+                            size_t klen,
+                            int64_t *out,
+                            lsmkv_err *err);
+
+/*
+ BITCOUNT with a range: from start to end, both included, in bytes or with the flag BIT in
+ bits; negative ones count from the end. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_bitcount_range(lsmkv_db *db,
+                                  const void *key,
+                                  size_t klen,
+                                  int64_t start,
+                                  int64_t end,
+                                  uint32_t flags,
+                                  int64_t *out,
+                                  lsmkv_err *err);
+
+/*
+ BITPOS: the first bit that is 1, or 0, as bit says, from byte start on. Behind the end of a
+ value all bits are 0. *out, which may be NULL, receives its index, or -1 if there is none.
+
+ OK; WRONGTYPE; INVALID: bit is neither 0 nor 1; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_bitpos(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          int32_t bit,
+                          int64_t start,
+                          int64_t *out,
+                          lsmkv_err *err);
+
+/*
+ BITPOS with a range: from start to end, both included, in bytes or with the flag BIT in
+ bits. *out, which may be NULL, receives the index of the bit, or -1 if there is none.
+
+ OK; WRONGTYPE; INVALID: a flag, or bit is neither 0 nor 1; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_bitpos_range(lsmkv_db *db,
+                                const void *key,
+                                size_t klen,
+                                int32_t bit,
+                                int64_t start,
+                                int64_t end,
+                                uint32_t flags,
+                                int64_t *out,
+                                lsmkv_err *err);
+
+/*
+ GETBIT: the bit at an offset; 0 behind the end. *out, which may be NULL, receives 0 or 1.
+
+ OK; WRONGTYPE; OUT_OF_RANGE: the offset; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_getbit(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          uint64_t offset,
+                          int64_t *out,
+                          lsmkv_err *err);
+
+/*
+ SETBIT: makes the bit at an offset 0 or 1, with zeros where there was nothing. *old, which
+ may be NULL, receives what it was.
+
+ OK; WRONGTYPE; OUT_OF_RANGE: the offset; INVALID: bit is neither 0 nor 1; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_setbit(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          uint64_t offset,
+                          int32_t bit,
+                          int64_t *old,
+                          lsmkv_err *err);
+
+/*
+ BITOP: gives destination the combination of n values, as op says: LSMKV_AND, LSMKV_OR,
+ LSMKV_XOR, or LSMKV_NOT of one. *length, which may be NULL, receives its length.
+
+ OK; WRONGTYPE; INVALID: op names none; SYNTAX: NOT of several; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_bitop(lsmkv_db *db,
+                         int32_t op,
+                         const void *destination,
+                         size_t dlen,
+                         const lsmkv_slice *keys,
+                         size_t n,
+                         int64_t *length,
+                         lsmkv_err *err);
+
+/*
+ BITFIELD: runs n operations on integers inside a value, one after the other. *out, which may
+ be NULL, receives an array with the number that each answers, nil for one that failed for
+ overflow, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; OUT_OF_RANGE: an offset; INVALID: an operation; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_bitfield(lsmkv_db *db,
+                            const void *key,
+                            size_t klen,
+                            const lsmkv_bitfield_op *ops,
+                            size_t n,
+                            lsmkv_reply **out,
+                            lsmkv_err *err);
+
+/*
+ BITFIELD_RO: BITFIELD with operations that only read. *out receives an array with the number
+ that each answers, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; OUT_OF_RANGE: an offset; INVALID: an operation; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_bitfield_ro(lsmkv_db *db,
+                               const void *key,
+                               size_t klen,
+                               const lsmkv_bitfield_op *ops,
+                               size_t n,
+                               lsmkv_reply **out,
+                               lsmkv_err *err);
+
+/* Hashes ------------------------------------------------------------------------------------------ */
+
+/*
+ HGETDEL: removes a field. *out, which may be NULL, receives its value, to be released by
+ lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hgetdel(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           const void *field,
+                           size_t flen,
+                           lsmkv_buf *out,
+                           lsmkv_err *err);
+
+/*
+ HGETDEL: removes n fields. *out, which may be NULL, receives an array with the value or nil
+ for each, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hgetdel_many(lsmkv_db *db,
+                                const void *key,
+                                size_t klen,
+                                const lsmkv_slice *items,
+                                size_t n,
+                                lsmkv_reply **out,
+                                lsmkv_err *err);
+
+/*
+ HRANDFIELD: a field chosen at random. *out receives the bytes, to be released by
+ lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hrandfield(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              lsmkv_buf *out,
+                              lsmkv_err *err);
+
+/*
+ HRANDFIELD with a count: that many different fields, all if there are fewer; of a negative
+ one as many as asked for, the same one perhaps several times. Flag WITHVALUES. *out receives
+ an array of fields, or of fields and values in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hrandfield_count(lsmkv_db *db,
+                                    const void *key,
+                                    size_t klen,
+                                    int64_t count,
+                                    uint32_t flags,
+                                    lsmkv_reply **out,
+                                    lsmkv_err *err);
+
+/*
+ HDEL: removes fields. *deleted, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hdel(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        const void *field,
+                        size_t flen,
+                        int64_t *deleted,
+                        lsmkv_err *err);
+
+/*
+ HDEL: removes fields. n items, at least one. *deleted, which may be NULL, receives the
+ number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hdel_many(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             const lsmkv_slice *items,
+                             size_t n,
+                             int64_t *deleted,
+                             lsmkv_err *err);
+
+/*
+ HEXISTS: whether a field exists. *out, which may be NULL, receives 1 for yes or 0 for no.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hexists(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           const void *field,
+                           size_t flen,
+                           int64_t *out,
+                           lsmkv_err *err);
+
+/*
+ HGET: the value of a field. *out receives the bytes, to be released by lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hget(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        const void *field,
+                        size_t flen,
+                        lsmkv_buf *out,
+                        lsmkv_err *err);
+
+/*
+ HGETALL: all fields and values. *out receives a map of fields and values, to be freed by
+ lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hgetall(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           lsmkv_reply **out,
+                           lsmkv_err *err);
+
+/*
+ HINCRBY: adds to the integer in a field. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; NOT_INTEGER: the value is no integer; OVERFLOW; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hincrby(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           const void *field,
+                           size_t flen,
+                           int64_t increment,
+                           int64_t *out,
+                           lsmkv_err *err);
+
+/*
+ HINCRBYFLOAT: adds to the number in a field. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; NOT_FLOAT: the value or the increment is no number; OVERFLOW: the sum is no
+ number; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hincrbyfloat(lsmkv_db *db,
+                                const void *key,
+                                size_t klen,
+                                const void *field,
+                                size_t flen,
+                                double increment,
+                                double *out,
+                                lsmkv_err *err);
+
+/*
+ HKEYS: all fields. *out receives an array of byte strings, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hkeys(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         lsmkv_reply **out,
+                         lsmkv_err *err);
+
+/*
+ HLEN: how many fields. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hlen(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        int64_t *out,
+                        lsmkv_err *err);
+
+/*
+ HMGET: the values of fields. n items, at least one. *out receives an array with a byte
+ string or nil for each, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hmget_many(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              const lsmkv_slice *items,
+                              size_t n,
+                              lsmkv_reply **out,
+                              lsmkv_err *err);
+
+/*
+ HMSET: sets fields.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hmset(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         const void *field,
+                         size_t flen,
+                         const void *value,
+                         size_t vlen,
+                         lsmkv_err *err);
+
+/*
+ HMSET: sets fields. npairs pairs of a field and a value, so twice as many slices; at least
+ one pair.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hmset_many(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              const lsmkv_slice *pairs,
+                              size_t npairs,
+                              lsmkv_err *err);
+
+/*
+ HSET: sets fields; how many are new. *added, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hset(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        const void *field,
+                        size_t flen,
+                        const void *value,
+                        size_t vlen,
+                        int64_t *added,
+                        lsmkv_err *err);
+
+/*
+ HSET: sets fields; how many are new. npairs pairs of a field and a value, so twice as many
+ slices; at least one pair. *added, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hset_many(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             const lsmkv_slice *pairs,
+                             size_t npairs,
+                             int64_t *added,
+                             lsmkv_err *err);
+
+/*
+ HSETNX: sets a field that does not exist. *set, which may be NULL, receives 1 for yes or 0
+ for no.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hsetnx(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          const void *field,
+                          size_t flen,
+                          const void *value,
+                          size_t vlen,
+                          int64_t *set,
+                          lsmkv_err *err);
+
+/*
+ HSTRLEN: bytes of a field's value. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hstrlen(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           const void *field,
+                           size_t flen,
+                           int64_t *out,
+                           lsmkv_err *err);
+
+/*
+ HVALS: all values. *out receives an array of byte strings, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hvals(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         lsmkv_reply **out,
+                         lsmkv_err *err);
+
+/* Lists ------------------------------------------------------------------------------------------- */
+
+/*
+ LPOP: takes the first element. *out, which may be NULL, receives the bytes, to be released
+ by lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lpop(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        lsmkv_buf *out,
+                        lsmkv_err *err);
+
+/*
+ LPOP with a count: takes up to that many of the first elements. *out, which may be NULL,
+ receives an array of them, to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: there is no such list; WRONGTYPE; INVALID: the count is negative; any of a
+ write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lpop_count(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              int64_t count,
+                              lsmkv_reply **out,
+                              lsmkv_err *err);
+
+/*
+ RPOP: takes the last element. *out, which may be NULL, receives the bytes, to be released by
+ lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_rpop(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        lsmkv_buf *out,
+                        lsmkv_err *err);
+
+/*
+ RPOP with a count: takes up to that many of the last elements. *out, which may be NULL,
+ receives an array of them, to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: there is no such list; WRONGTYPE; INVALID: the count is negative; any of a
+ write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_rpop_count(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              int64_t count,
+                              lsmkv_reply **out,
+                              lsmkv_err *err);
+
+/*
+ LINDEX: the element at an index; a negative one counts from the end. *out receives the
+ bytes, to be released by lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lindex(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          int64_t index,
+                          lsmkv_buf *out,
+                          lsmkv_err *err);
+
+/*
+ LSET: replaces the element at an index.
+
+ OK; NO_SUCH_KEY; OUT_OF_RANGE: there is no such element; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lset(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        int64_t index,
+                        const void *element,
+                        size_t elen,
+                        lsmkv_err *err);
+
+/*
+ LINSERT: inserts an element before (LSMKV_BEFORE) or after (LSMKV_AFTER) the first one that
+ equals pivot. *length, which may be NULL, receives the new length; -1: there is no such
+ element; 0: no such list.
+
+ OK; WRONGTYPE; INVALID: where names no place; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_linsert(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           int32_t place,
+                           const void *pivot,
+                           size_t plen,
+                           const void *element,
+                           size_t elen,
+                           int64_t *length,
+                           lsmkv_err *err);
+
+/*
+ LMOVE: takes an element from an end of source, LSMKV_LEFT or LSMKV_RIGHT, and adds it at an
+ end of destination, which may be the same list. *out, which may be NULL, receives the bytes,
+ to be released by lsmkv_buf_release.
+
+ OK; NOT_FOUND: there is no source; WRONGTYPE; INVALID: from or to names no end; any of a
+ write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lmove(lsmkv_db *db,
+                         const void *source,
+                         size_t slen,
+                         const void *destination,
+                         size_t dlen,
+                         int32_t from,
+                         int32_t to,
+                         lsmkv_buf *out,
+                         lsmkv_err *err);
+
+/*
+ LMPOP: takes up to count elements from an end, LSMKV_LEFT or LSMKV_RIGHT, of the first of n
+ lists that exists. *out, which may be NULL, receives an array of its key and an array of the
+ elements, to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: there is none; WRONGTYPE; OUT_OF_RANGE: the count is 0; INVALID: it is
+ negative, or from names no end; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lmpop(lsmkv_db *db,
+                         const lsmkv_slice *keys,
+                         size_t n,
+                         int32_t from,
+                         int64_t count,
+                         lsmkv_reply **out,
+                         lsmkv_err *err);
+
+/*
+ LPOS: where an element is that equals this one: the one of that rank, 1 being the first, -1
+ the last; looks at maxlen elements, 0 = all. *out, which may be NULL, receives its index.
+
+ OK; NOT_FOUND; WRONGTYPE; INVALID: rank is 0, or maxlen negative; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lpos(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        const void *element,
+                        size_t elen,
+                        int64_t rank,
+                        int64_t maxlen,
+                        int64_t *out,
+                        lsmkv_err *err);
+
+/*
+ LPOS with a count: as lsmkv_lpos, up to count of them, 0 = all. *out receives an array of
+ their indexes, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: rank is 0, or count or maxlen negative; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lpos_count(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              const void *element,
+                              size_t elen,
+                              int64_t rank,
+                              int64_t count,
+                              int64_t maxlen,
+                              lsmkv_reply **out,
+                              lsmkv_err *err);
+
+/*
+ LLEN: number of elements. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_llen(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        int64_t *out,
+                        lsmkv_err *err);
+
+/*
+ LPUSH: adds elements in front. *length, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lpush(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         const void *element,
+                         size_t elen,
+                         int64_t *length,
+                         lsmkv_err *err);
+
+/*
+ LPUSH: adds elements in front. n items, at least one. *length, which may be NULL, receives
+ the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lpush_many(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              const lsmkv_slice *items,
+                              size_t n,
+                              int64_t *length,
+                              lsmkv_err *err);
+
+/*
+ LPUSHX: adds elements in front of a list that exists. *length, which may be NULL, receives
+ the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lpushx(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          const void *element,
+                          size_t elen,
+                          int64_t *length,
+                          lsmkv_err *err);
+
+/*
+ LPUSHX: adds elements in front of a list that exists. n items, at least one. *length, which
+ may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lpushx_many(lsmkv_db *db,
+                               const void *key,
+                               size_t klen,
+                               const lsmkv_slice *items,
+                               size_t n,
+                               int64_t *length,
+                               lsmkv_err *err);
+
+/*
+ LRANGE: the elements between two indexes. *out receives an array of byte strings, to be
+ freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lrange(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          int64_t start,
+                          int64_t stop,
+                          lsmkv_reply **out,
+                          lsmkv_err *err);
+
+/*
+ LREM: removes elements by value. *removed, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lrem(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        int64_t count,
+                        const void *element,
+                        size_t elen,
+                        int64_t *removed,
+                        lsmkv_err *err);
+
+/*
+ LTRIM: leaves only the elements between two indexes.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_ltrim(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         int64_t start,
+                         int64_t stop,
+                         lsmkv_err *err);
+
+/*
+ RPOPLPUSH: moves the last element of a list to the front of the same or another. *out, which
+ may be NULL, receives the bytes, to be released by lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_rpoplpush(lsmkv_db *db,
+                             const void *source,
+                             size_t slen,
+                             const void *destination,
+                             size_t dlen,
+                             lsmkv_buf *out,
+                             lsmkv_err *err);
+
+/*
+ RPUSH: adds elements at the end. *length, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_rpush(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         const void *element,
+                         size_t elen,
+                         int64_t *length,
+                         lsmkv_err *err);
+
+/*
+ RPUSH: adds elements at the end. n items, at least one. *length, which may be NULL, receives
+ the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_rpush_many(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              const lsmkv_slice *items,
+                              size_t n,
+                              int64_t *length,
+                              lsmkv_err *err);
+
+/*
+ RPUSHX: adds elements at the end of a list that exists. *length, which may be NULL, receives
+ the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_rpushx(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          const void *element,
+                          size_t elen,
+                          int64_t *length,
+                          lsmkv_err *err);
+
+/*
+ RPUSHX: adds elements at the end of a list that exists. n items, at least one. *length,
+ which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_rpushx_many(lsmkv_db *db,
+                               const void *key,
+                               size_t klen,
+                               const lsmkv_slice *items,
+                               size_t n,
+                               int64_t *length,
+                               lsmkv_err *err);
+
+/* Sets -------------------------------------------------------------------------------------------- */
+
+/*
+ SINTERCARD: how many members all of n sets have; counts no further than limit, 0 = all.
+ *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; INVALID: the limit is negative; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sintercard(lsmkv_db *db,
+                              const lsmkv_slice *keys,
+                              size_t n,
+                              int64_t limit,
+                              int64_t *out,
+                              lsmkv_err *err);
+
+/*
+ SPOP: removes a member chosen at random. *out, which may be NULL, receives it, to be
+ released by lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_spop(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        lsmkv_buf *out,
+                        lsmkv_err *err);
+
+/*
+ SPOP with a count: removes up to that many members chosen at random. *out, which may be
+ NULL, receives a set of them, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: the count is negative; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_spop_count(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              int64_t count,
+                              lsmkv_reply **out,
+                              lsmkv_err *err);
+
+/*
+ SRANDMEMBER: a member chosen at random. *out receives the bytes, to be released by
+ lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_srandmember(lsmkv_db *db,
+                               const void *key,
+                               size_t klen,
+                               lsmkv_buf *out,
+                               lsmkv_err *err);
+
+/*
+ SRANDMEMBER with a count: that many different members, all if there are fewer; of a negative
+ one as many as asked for, the same one perhaps several times. *out receives an array of
+ them, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: the count is absurd; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_srandmember_count(lsmkv_db *db,
+                                     const void *key,
+                                     size_t klen,
+                                     int64_t count,
+                                     lsmkv_reply **out,
+                                     lsmkv_err *err);
+
+/*
+ SADD: adds members. *added, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sadd(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        const void *member,
+                        size_t mlen,
+                        int64_t *added,
+                        lsmkv_err *err);
+
+/*
+ SADD: adds members. n items, at least one. *added, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sadd_many(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             const lsmkv_slice *items,
+                             size_t n,
+                             int64_t *added,
+                             lsmkv_err *err);
+
+/*
+ SCARD: how many members. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_scard(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         int64_t *out,
+                         lsmkv_err *err);
+
+/*
+ SDIFF: the members of the first set that no other has. n keys, at least one. *out receives a
+ set of byte strings, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sdiff_many(lsmkv_db *db,
+                              const lsmkv_slice *keys,
+                              size_t n,
+                              lsmkv_reply **out,
+                              lsmkv_err *err);
+
+/*
+ SDIFFSTORE: stores what SDIFF replies. n keys, at least one. *out, which may be NULL,
+ receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sdiffstore_many(lsmkv_db *db,
+                                   const void *destination,
+                                   size_t dlen,
+                                   const lsmkv_slice *keys,
+                                   size_t n,
+                                   int64_t *out,
+                                   lsmkv_err *err);
+
+/*
+ SINTER: the members that all sets have. n keys, at least one. *out receives a set of byte
+ strings, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sinter_many(lsmkv_db *db,
+                               const lsmkv_slice *keys,
+                               size_t n,
+                               lsmkv_reply **out,
+                               lsmkv_err *err);
+
+/*
+ SINTERSTORE: stores what SINTER replies. n keys, at least one. *out, which may be NULL,
+ receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sinterstore_many(lsmkv_db *db,
+                                    const void *destination,
+                                    size_t dlen,
+                                    const lsmkv_slice *keys,
+                                    size_t n,
+                                    int64_t *out,
+                                    lsmkv_err *err);
+
+/*
+ SISMEMBER: whether it is a member. *out, which may be NULL, receives 1 for yes or 0 for no.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sismember(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             const void *member,
+                             size_t mlen,
+                             int64_t *out,
+                             lsmkv_err *err);
+
+/*
+ SMEMBERS: all members. *out receives a set of byte strings, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_smembers(lsmkv_db *db,
+                            const void *key,
+                            size_t klen,
+                            lsmkv_reply **out,
+                            lsmkv_err *err);
+
+/*
+ SMISMEMBER: which of these are members. n items, at least one. *out receives an array with 1
+ or 0 for each, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_smismember_many(lsmkv_db *db,
+                                   const void *key,
+                                   size_t klen,
+                                   const lsmkv_slice *items,
+                                   size_t n,
+                                   lsmkv_reply **out,
+                                   lsmkv_err *err);
+
+/*
+ SMOVE: moves a member to another set. *out, which may be NULL, receives 1 for yes or 0 for
+ no.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_smove(lsmkv_db *db,
+                         const void *source,
+                         size_t slen,
+                         const void *destination,
+                         size_t dlen,
+                         const void *member,
+                         size_t mlen,
+                         int64_t *out,
+                         lsmkv_err *err);
+
+/*
+ SREM: removes members. *removed, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_srem(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        const void *member,
+                        size_t mlen,
+                        int64_t *removed,
+                        lsmkv_err *err);
+
+/*
+ SREM: removes members. n items, at least one. *removed, which may be NULL, receives the
+ number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_srem_many(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             const lsmkv_slice *items,
+                             size_t n,
+                             int64_t *removed,
+                             lsmkv_err *err);
+
+/*
+ SUNION: the members of any of the sets. n keys, at least one. *out receives a set of byte
+ strings, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sunion_many(lsmkv_db *db,
+                               const lsmkv_slice *keys,
+                               size_t n,
+                               lsmkv_reply **out,
+                               lsmkv_err *err);
+
+/*
+ SUNIONSTORE: stores what SUNION replies. n keys, at least one. *out, which may be NULL,
+ receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sunionstore_many(lsmkv_db *db,
+                                    const void *destination,
+                                    size_t dlen,
+                                    const lsmkv_slice *keys,
+                                    size_t n,
+                                    int64_t *out,
+                                    lsmkv_err *err);
+
+/* Sorted sets ------------------------------------------------------------------------------------- */
+
+/*
+ ZADD: gives a member a score. *added, which may be NULL, receives 1 if the member is new,
+ else 0.
+
+ OK; WRONGTYPE; NOT_FLOAT: the score is NaN; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zadd(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        double score,
+                        const void *member,
+                        size_t mlen,
+                        int64_t *added,
+                        lsmkv_err *err);
+
+/*
+ ZADD with options: flags NX or XX, GT or LT, CH. *changed, which may be NULL, receives 1 if
+ the member is new or, with CH, its score has changed, else 0.
+
+ OK; WRONGTYPE; NOT_FLOAT: the score is NaN; INVALID: a flag; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zadd_opt(lsmkv_db *db,
+                            const void *key,
+                            size_t klen,
+                            double score,
+                            const void *member,
+                            size_t mlen,
+                            uint32_t flags,
+                            int64_t *changed,
+                            lsmkv_err *err);
+
+/*
+ ZADD: gives n members scores: items[i] gets scores[i]. Flags as in lsmkv_zadd_opt. *changed,
+ which may be NULL, receives how many members are new or, with CH, changed.
+
+ OK; WRONGTYPE; NOT_FLOAT: a score is NaN; INVALID: a flag; MISUSE: scores is NULL; any of a
+ write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zadd_many(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             const lsmkv_slice *items,
+                             size_t n,
+                             const double *scores,
+                             uint32_t flags,
+                             int64_t *changed,
+                             lsmkv_err *err);
+
+/*
+ ZADD with INCR: adds to the score of a member, 0 if it is not there, as far as the flags of
+ lsmkv_zadd_opt allow. *out, which may be NULL, receives the new score.
+
+ OK; SKIPPED: a flag forbade it; WRONGTYPE; NOT_FLOAT: the sum is no number; INVALID: a flag;
+ any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zadd_incr(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             double increment,
+                             const void *member,
+                             size_t mlen,
+                             uint32_t flags,
+                             double *out,
+                             lsmkv_err *err);
+
+/*
+ ZINCRBY: adds to the score of a member, 0 if it is not there. *out, which may be NULL,
+ receives the new score.
+
+ OK; WRONGTYPE; NOT_FLOAT: the sum is no number; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zincrby(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           double increment,
+                           const void *member,
+                           size_t mlen,
+                           double *out,
+                           lsmkv_err *err);
+
+/*
+ ZCARD: number of members. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zcard(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         int64_t *out,
+                         lsmkv_err *err);
+
+/*
+ ZMSCORE: the scores of members. n items, at least one. *out receives an array with a double
+ or nil for each, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zmscore_many(lsmkv_db *db,
+                                const void *key,
+                                size_t klen,
+                                const lsmkv_slice *items,
+                                size_t n,
+                                lsmkv_reply **out,
+                                lsmkv_err *err);
+
+/*
+ ZRANK: how many members come before one. *out, which may be NULL, receives the number.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrank(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         const void *member,
+                         size_t mlen,
+                         int64_t *out,
+                         lsmkv_err *err);
+
+/*
+ ZREM: removes members. *removed, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrem(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        const void *member,
+                        size_t mlen,
+                        int64_t *removed,
+                        lsmkv_err *err);
+
+/*
+ ZREM: removes members. n items, at least one. *removed, which may be NULL, receives the
+ number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrem_many(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             const lsmkv_slice *items,
+                             size_t n,
+                             int64_t *removed,
+                             lsmkv_err *err);
+
+/*
+ ZREMRANGEBYRANK: removes the members from one position to another. *removed, which may be
+ NULL, receives the number.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zremrangebyrank(lsmkv_db *db,
+                                   const void *key,
+                                   size_t klen,
+                                   int64_t start,
+                                   int64_t stop,
+                                   int64_t *removed,
+                                   lsmkv_err *err);
+
+/*
+ ZREVRANK: how many members come after one. *out, which may be NULL, receives the number.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrevrank(lsmkv_db *db,
+                            const void *key,
+                            size_t klen,
+                            const void *member,
+                            size_t mlen,
+                            int64_t *out,
+                            lsmkv_err *err);
+
+/*
+ ZSCORE: the score of a member. *out, which may be NULL, receives the number.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zscore(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          const void *member,
+                          size_t mlen,
+                          double *out,
+                          lsmkv_err *err);
+
+/*
+ ZRANGE: the members from one position to another, both included; negative ones count from
+ the end. *out receives an array of members, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrange(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          int64_t start,
+                          int64_t stop,
+                          lsmkv_reply **out,
+                          lsmkv_err *err);
+
+/*
+ ZRANGE with options: flags REV, WITHSCORES. *out receives an array of members, or of members
+ and scores in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrange_opt(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              int64_t start,
+                              int64_t stop,
+                              uint32_t flags,
+                              lsmkv_reply **out,
+                              lsmkv_err *err);
+
+/*
+ ZREVRANGE: the members from one position to another, the last one being at position 0. Flag
+ WITHSCORES. *out receives an array of members, or of members and scores in turn, to be freed
+ by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrevrange(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             int64_t start,
+                             int64_t stop,
+                             uint32_t flags,
+                             lsmkv_reply **out,
+                             lsmkv_err *err);
+
+/*
+ ZRANGEBYSCORE: the members with scores from min to max, MINEX and MAXEX exclude the bounds
+ themselves, an infinite one is open; flags REV, WITHSCORES; offset members are passed and at
+ most count given, count < 0 = all. *out receives an array of members, or of members and
+ scores in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; NOT_FLOAT: a bound is NaN; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrangebyscore(lsmkv_db *db,
+                                 const void *key,
+                                 size_t klen,
+                                 double min,
+                                 double max,
+                                 uint32_t flags,
+                                 int64_t offset,
+                                 int64_t count,
+                                 lsmkv_reply **out,
+                                 lsmkv_err *err);
+
+/*
+ ZREVRANGEBYSCORE: as lsmkv_zrangebyscore, the last one first; the greatest score comes
+ first. Flags WITHSCORES, MINEX, MAXEX. *out receives an array of members, or of members and
+ scores in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; NOT_FLOAT: a bound is NaN; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrevrangebyscore(lsmkv_db *db,
+                                    const void *key,
+                                    size_t klen,
+                                    double max,
+                                    double min,
+                                    uint32_t flags,
+                                    int64_t offset,
+                                    int64_t count,
+                                    lsmkv_reply **out,
+                                    lsmkv_err *err);
+
+/*
+ ZRANGEBYLEX: the members from min to max, if all have the same score; NULL is open, MINEX
+ and MAXEX exclude the bounds themselves; flag REV; offset members are passed and at most
+ count given, count < 0 = all. *out receives an array of members, to be freed by
+ lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrangebylex(lsmkv_db *db,
+                               const void *key,
+                               size_t klen,
+                               const lsmkv_slice *min,
+                               const lsmkv_slice *max,
+                               uint32_t flags,
+                               int64_t offset,
+                               int64_t count,
+                               lsmkv_reply **out,
+                               lsmkv_err *err);
+
+/*
+ ZREVRANGEBYLEX: as lsmkv_zrangebylex, the last one first; the greatest member comes first.
+ Flags MINEX, MAXEX. *out receives an array of members, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrevrangebylex(lsmkv_db *db,
+                                  const void *key,
+                                  size_t klen,
+                                  const lsmkv_slice *max,
+                                  const lsmkv_slice *min,
+                                  uint32_t flags,
+                                  int64_t offset,
+                                  int64_t count,
+                                  lsmkv_reply **out,
+                                  lsmkv_err *err);
+
+/*
+ ZCOUNT: how many members have scores from min to max, MINEX and MAXEX exclude the bounds
+ themselves, an infinite one is open. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; NOT_FLOAT: a bound is NaN; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zcount(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          double min,
+                          double max,
+                          uint32_t flags,
+                          int64_t *out,
+                          lsmkv_err *err);
+
+/*
+ ZLEXCOUNT: how many members from min to max, if all have the same score. NULL is open, MINEX
+ and MAXEX exclude the bounds themselves. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zlexcount(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             const lsmkv_slice *min,
+                             const lsmkv_slice *max,
+                             uint32_t flags,
+                             int64_t *out,
+                             lsmkv_err *err);
+
+/*
+ ZREMRANGEBYSCORE: removes the members with scores from min to max, MINEX and MAXEX exclude
+ the bounds themselves, an infinite one is open. *removed, which may be NULL, receives how
+ many there were.
+
+ OK; WRONGTYPE; NOT_FLOAT: a bound is NaN; INVALID: a flag; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zremrangebyscore(lsmkv_db *db,
+                                    const void *key,
+                                    size_t klen,
+                                    double min,
+                                    double max,
+                                    uint32_t flags,
+                                    int64_t *removed,
+                                    lsmkv_err *err);
+
+/*
+ ZREMRANGEBYLEX: removes the members from min to max, if all have the same score. NULL is
+ open, MINEX and MAXEX exclude the bounds themselves. *removed, which may be NULL, receives
+ how many there were.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zremrangebylex(lsmkv_db *db,
+                                  const void *key,
+                                  size_t klen,
+                                  const lsmkv_slice *min,
+                                  const lsmkv_slice *max,
+                                  uint32_t flags,
+                                  int64_t *removed,
+                                  lsmkv_err *err);
+
+/*
+ ZRANGESTORE: makes destination the members of source from one position to another. Flag REV.
+ *length, which may be NULL, receives how many there are.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrangestore(lsmkv_db *db,
+                               const void *destination,
+                               size_t dlen,
+                               const void *source,
+                               size_t slen,
+                               int64_t start,
+                               int64_t stop,
+                               uint32_t flags,
+                               int64_t *length,
+                               lsmkv_err *err);
+
+/*
+ ZRANGESTORE with BYSCORE: makes destination the members of source that lsmkv_zrangebyscore
+ gives. Flags REV, MINEX, MAXEX. *length, which may be NULL, receives how many there are.
+
+ OK; WRONGTYPE; NOT_FLOAT: a bound is NaN; INVALID: a flag; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrangestore_byscore(lsmkv_db *db,
+                                       const void *destination,
+                                       size_t dlen,
+                                       const void *source,
+                                       size_t slen,
+                                       double min,
+                                       double max,
+                                       uint32_t flags,
+                                       int64_t offset,
+                                       int64_t count,
+                                       int64_t *length,
+                                       lsmkv_err *err);
+
+/*
+ ZRANGESTORE with BYLEX: makes destination the members of source that lsmkv_zrangebylex
+ gives. Flags REV, MINEX, MAXEX. *length, which may be NULL, receives how many there are.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrangestore_bylex(lsmkv_db *db,
+                                     const void *destination,
+                                     size_t dlen,
+                                     const void *source,
+                                     size_t slen,
+                                     const lsmkv_slice *min,
+                                     const lsmkv_slice *max,
+                                     uint32_t flags,
+                                     int64_t offset,
+                                     int64_t count,
+                                     int64_t *length,
+                                     lsmkv_err *err);
+
+/*
+ ZPOPMIN: removes the member with the least score. *member receives it, to be released by
+ lsmkv_buf_release, and *score its score; both may be NULL.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zpopmin(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           lsmkv_buf *member,
+                           double *score,
+                           lsmkv_err *err);
+
+/*
+ ZPOPMIN with a count: removes up to that many members with the least scores. *out, which may
+ be NULL, receives an array of members and scores in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: the count is negative; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zpopmin_count(lsmkv_db *db,
+                                 const void *key,
+                                 size_t klen,
+                                 int64_t count,
+                                 lsmkv_reply **out,
+                                 lsmkv_err *err);
+
+/*
+ ZPOPMAX: removes the member with the greatest score. *member receives it, to be released by
+ lsmkv_buf_release, and *score its score; both may be NULL.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zpopmax(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           lsmkv_buf *member,
+                           double *score,
+                           lsmkv_err *err);
+
+/*
+ ZPOPMAX with a count: removes up to that many members with the greatest scores. *out, which
+ may be NULL, receives an array of members and scores in turn, to be freed by
+ lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: the count is negative; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zpopmax_count(lsmkv_db *db,
+                                 const void *key,
+                                 size_t klen,
+                                 int64_t count,
+                                 lsmkv_reply **out,
+                                 lsmkv_err *err);
+
+/*
+ ZMPOP: removes up to count members with the least (LSMKV_LEAST) or greatest (LSMKV_GREATEST)
+ scores of the first of n keys that exists. *out, which may be NULL, receives an array of its
+ key and an array of arrays of member and score, to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: there is none; WRONGTYPE; OUT_OF_RANGE: the count is below 1; INVALID: end
+ names none; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zmpop(lsmkv_db *db,
+                         const lsmkv_slice *keys,
+                         size_t n,
+                         int32_t end,
+                         int64_t count,
+                         lsmkv_reply **out,
+                         lsmkv_err *err);
+
+/*
+ ZDIFF: the members of the first of n keys that no other has. Flag WITHSCORES. *out receives
+ an array of members, or of members and scores in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zdiff(lsmkv_db *db,
+                         const lsmkv_slice *keys,
+                         size_t n,
+                         uint32_t flags,
+                         lsmkv_reply **out,
+                         lsmkv_err *err);
+
+/*
+ ZDIFFSTORE: makes destination the difference of n keys. *length, which may be NULL, receives
+ how many members it has.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zdiffstore(lsmkv_db *db,
+                              const void *destination,
+                              size_t dlen,
+                              const lsmkv_slice *keys,
+                              size_t n,
+                              int64_t *length,
+                              lsmkv_err *err);
+
+/*
+ ZINTER: the members that all of n keys have, each weighted by weights[i], or all alike if
+ weights is NULL; a member of several has their scores combined as aggregate says: LSMKV_SUM,
+ LSMKV_MIN or LSMKV_MAX. Flag WITHSCORES. *out receives an array of members, or of members
+ and scores in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; NOT_FLOAT: a weight is NaN; INVALID: a flag, or no such aggregate; any of a
+ read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zinter(lsmkv_db *db,
+                          const lsmkv_slice *keys,
+                          size_t n,
+                          const double *weights,
+                          int32_t aggregate,
+                          uint32_t flags,
+                          lsmkv_reply **out,
+                          lsmkv_err *err);
+
+/*
+ ZINTERSTORE: makes destination the intersection of n keys, each weighted by weights[i], or
+ all alike if weights is NULL; a member of several has their scores combined as aggregate
+ says: LSMKV_SUM, LSMKV_MIN or LSMKV_MAX. *length, which may be NULL, receives how many
+ members it has.
+
+ OK; WRONGTYPE; NOT_FLOAT: a weight is NaN; INVALID: no such aggregate; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zinterstore(lsmkv_db *db,
+                               const void *destination,
+                               size_t dlen,
+                               const lsmkv_slice *keys,
+                               size_t n,
+                               const double *weights,
+                               int32_t aggregate,
+                               int64_t *length,
+                               lsmkv_err *err);
+
+/*
+ ZUNION: the members of any of n keys, each weighted by weights[i], or all alike if weights
+ is NULL; a member of several has their scores combined as aggregate says: LSMKV_SUM,
+ LSMKV_MIN or LSMKV_MAX. Flag WITHSCORES. *out receives an array of members, or of members
+ and scores in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; NOT_FLOAT: a weight is NaN; INVALID: a flag, or no such aggregate; any of a
+ read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zunion(lsmkv_db *db,
+                          const lsmkv_slice *keys,
+                          size_t n,
+                          const double *weights,
+                          int32_t aggregate,
+                          uint32_t flags,
+                          lsmkv_reply **out,
+                          lsmkv_err *err);
+
+/*
+ ZUNIONSTORE: makes destination the union of n keys, each weighted by weights[i], or all
+ alike if weights is NULL; a member of several has their scores combined as aggregate says:
+ LSMKV_SUM, LSMKV_MIN or LSMKV_MAX. *length, which may be NULL, receives how many members it
+ has.
+
+ OK; WRONGTYPE; NOT_FLOAT: a weight is NaN; INVALID: no such aggregate; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zunionstore(lsmkv_db *db,
+                               const void *destination,
+                               size_t dlen,
+                               const lsmkv_slice *keys,
+                               size_t n,
+                               const double *weights,
+                               int32_t aggregate,
+                               int64_t *length,
+                               lsmkv_err *err);
+
+/*
+ ZINTERCARD: how many members all of n keys have; counts no further than limit, 0 = all.
+ *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; INVALID: the limit is negative; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zintercard(lsmkv_db *db,
+                              const lsmkv_slice *keys,
+                              size_t n,
+                              int64_t limit,
+                              int64_t *out,
+                              lsmkv_err *err);
+
+/*
+ ZRANDMEMBER: a member by chance. *out receives the bytes, to be released by
+ lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrandmember(lsmkv_db *db,
+                               const void *key,
+                               size_t klen,
+                               lsmkv_buf *out,
+                               lsmkv_err *err);
+
+/*
+ ZRANDMEMBER with a count: that many different members, all if there are fewer; of a negative
+ one as many as asked for, the same one perhaps several times. Flag WITHSCORES. *out receives
+ an array of members, or of members and scores in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: a flag, or the count is absurd; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrandmember_count(lsmkv_db *db,
+                                     const void *key,
+                                     size_t klen,
+                                     int64_t count,
+                                     uint32_t flags,
+                                     lsmkv_reply **out,
+                                     lsmkv_err *err);
+
+/* Keys -------------------------------------------------------------------------------------------- */
+
+/*
+ EXPIRE: lets a key expire in so many seconds; one that has passed deletes it. *set, which
+ may be NULL, receives 1 if the key exists, else 0.
+
+ OK; INVALID: too large a time; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_expire(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          int64_t seconds,
+                          int64_t *set,
+                          lsmkv_err *err);
+
+/*
+ EXPIRE with options: only if the key has no expiry (NX), has one (XX), or the new one is
+ later (GT) or earlier (LT). *set, which may be NULL, receives 1 if the key exists and the
+ condition holds, else 0.
+
+ OK; INVALID: a flag, or too large a time; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_expire_opt(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              int64_t seconds,
+                              uint32_t flags,
+                              int64_t *set,
+                              lsmkv_err *err);
+
+/*
+ PEXPIRE: lets a key expire in so many milliseconds; one that has passed deletes it. *set,
+ which may be NULL, receives 1 if the key exists, else 0.
+
+ OK; INVALID: too large a time; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pexpire(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           int64_t ms,
+                           int64_t *set,
+                           lsmkv_err *err);
+
+/*
+ PEXPIRE with options: only if the key has no expiry (NX), has one (XX), or the new one is
+ later (GT) or earlier (LT). *set, which may be NULL, receives 1 if the key exists and the
+ condition holds, else 0.
+
+ OK; INVALID: a flag, or too large a time; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pexpire_opt(lsmkv_db *db,
+                               const void *key,
+                               size_t klen,
+                               int64_t ms,
+                               uint32_t flags,
+                               int64_t *set,
+                               lsmkv_err *err);
+
+/*
+ EXPIREAT: lets a key expire at this second since 1970; one that has passed deletes it. *set,
+ which may be NULL, receives 1 if the key exists, else 0.
+
+ OK; INVALID: too large a time; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_expireat(lsmkv_db *db,
+                            const void *key,
+                            size_t klen,
+                            int64_t seconds,
+                            int64_t *set,
+                            lsmkv_err *err);
+
+/*
+ EXPIREAT with options: only if the key has no expiry (NX), has one (XX), or the new one is
+ later (GT) or earlier (LT). *set, which may be NULL, receives 1 if the key exists and the
+ condition holds, else 0.
+
+ OK; INVALID: a flag, or too large a time; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_expireat_opt(lsmkv_db *db,
+                                const void *key,
+                                size_t klen,
+                                int64_t seconds,
+                                uint32_t flags,
+                                int64_t *set,
+                                lsmkv_err *err);
+
+/*
+ PEXPIREAT: lets a key expire at this millisecond since 1970; one that has passed deletes it.
+ *set, which may be NULL, receives 1 if the key exists, else 0.
+
+ OK; INVALID: too large a time; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pexpireat(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             int64_t ms,
+                             int64_t *set,
+                             lsmkv_err *err);
+
+/*
+ PEXPIREAT with options: only if the key has no expiry (NX), has one (XX), or the new one is
+ later (GT) or earlier (LT). *set, which may be NULL, receives 1 if the key exists and the
+ condition holds, else 0.
+
+ OK; INVALID: a flag, or too large a time; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pexpireat_opt(lsmkv_db *db,
+                                 const void *key,
+                                 size_t klen,
+                                 int64_t ms,
+                                 uint32_t flags,
+                                 int64_t *set,
+                                 lsmkv_err *err);
+
+/*
+ COPY: gives another key the same value and expiry, with the flag REPLACE also in place of
+ what has that name. Takes as long as it has members. *copied, which may be NULL, receives 1
+ if it was done: not if the source is missing or the destination in the way.
+
+ OK; INVALID: a flag, or both are the same key; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_copy(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        const void *destination,
+                        size_t dlen,
+                        uint32_t flags,
+                        int64_t *copied,
+                        lsmkv_err *err);
+
+/*
+ COPY with DB: as lsmkv_copy, into another database.
+
+ OK; INVALID: a flag, or both are the same key; OUT_OF_RANGE: no such database; any of a
+ write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_copy_to(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           const void *destination,
+                           size_t dlen,
+                           uint32_t database,
+                           uint32_t flags,
+                           int64_t *copied,
+                           lsmkv_err *err);
+
+/*
+ MOVE: takes a key to another database. Waits until no other write is under way. *moved,
+ which may be NULL, receives 1 if it was done: not if the key is missing here or exists
+ there.
+
+ OK; INVALID: it is this database; OUT_OF_RANGE: no such database; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_move(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        uint32_t database,
+                        int64_t *moved,
+                        lsmkv_err *err);
+
+/*
+ TYPE: what a key holds. *kind, which may be NULL, receives LSMKV_STRING, LSMKV_HASH,
+ LSMKV_LIST, LSMKV_SET or LSMKV_ZSET.
+
+ OK; NOT_FOUND: *kind is 0; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_type(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        int32_t *kind,
+                        lsmkv_err *err);
+
+/*
+ OBJECT ENCODING: the name of the encoding in which Redis would hold a value. *out receives
+ it, to be released by lsmkv_buf_release.
+
+ OK; NOT_FOUND; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_object_encoding(lsmkv_db *db,
+                                   const void *key,
+                                   size_t klen,
+                                   lsmkv_buf *out,
+                                   lsmkv_err *err);
+
+/*
+ FLUSHDB: removes all keys of the database, in the same time however many there are. Waits
+ until no other write is under way.
+
+ OK; any of a write.
+ */
+LSMKV_API lsmkv_status lsmkv_flushdb(lsmkv_db *db, lsmkv_err *err);
+
+/*
+ FLUSHALL: removes all keys of all databases.
+
+ OK; any of a write.
+ */
+LSMKV_API lsmkv_status lsmkv_flushall(lsmkv_db *db, lsmkv_err *err);
+
+/*
+ SWAPDB: exchanges what two databases hold, in the same time however much it is. Waits until
+ no other write is under way.
+
+ OK; INVALID, OUT_OF_RANGE: no such database; any of a write.
+ */
+LSMKV_API lsmkv_status lsmkv_swapdb(lsmkv_db *db, uint32_t first, uint32_t second, lsmkv_err *err);
+
+/*
+ DBSIZE: how many keys exist, by counting them. *out, which may be NULL, receives the number.
+
+ OK; any of a read.
+ */
+LSMKV_API lsmkv_status lsmkv_dbsize(lsmkv_db *db, int64_t *out, lsmkv_err *err);
+
+/*
+ DEL: removes keys. *deleted, which may be NULL, receives the number.
+
+ OK; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_del(lsmkv_db *db,
@@ -385,9 +3326,21 @@ lsmkv_status lsmkv_del(lsmkv_db *db,
                        lsmkv_err *err);
 
 /*
- EXISTS: *out, which may be NULL, receives 1 if the key exists, else 0.
+ DEL: removes keys. n keys, at least one. *deleted, which may be NULL, receives the number.
 
- OK; MISUSE; TOO_LARGE: the key; CORRUPT, IO.
+ OK; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_del_many(lsmkv_db *db,
+                            const lsmkv_slice *keys,
+                            size_t n,
+                            int64_t *deleted,
+                            lsmkv_err *err);
+
+/*
+ EXISTS: how many of the keys exist. *out, which may be NULL, receives the number.
+
+ OK; any of a read.
  */
 LSMKV_API
 lsmkv_status lsmkv_exists(lsmkv_db *db,
@@ -395,6 +3348,381 @@ lsmkv_status lsmkv_exists(lsmkv_db *db,
                           size_t klen,
                           int64_t *out,
                           lsmkv_err *err);
+
+/*
+ EXISTS: how many of the keys exist. n keys, at least one. *out, which may be NULL, receives
+ the number.
+
+ OK; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_exists_many(lsmkv_db *db,
+                               const lsmkv_slice *keys,
+                               size_t n,
+                               int64_t *out,
+                               lsmkv_err *err);
+
+/*
+ EXPIRETIME: the second since 1970 at which a key expires; -1: it does not; -2: there is
+ none. *out, which may be NULL, receives the number.
+
+ OK; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_expiretime(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              int64_t *out,
+                              lsmkv_err *err);
+
+/*
+ KEYS: the keys that match a pattern. *out receives an array of byte strings, to be freed by
+ lsmkv_reply_free.
+
+ OK; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_keys(lsmkv_db *db,
+                        const void *pattern,
+                        size_t plen,
+                        lsmkv_reply **out,
+                        lsmkv_err *err);
+
+/*
+ PERSIST: takes a key's expiry away. *out, which may be NULL, receives 1 for yes or 0 for no.
+
+ OK; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_persist(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           int64_t *out,
+                           lsmkv_err *err);
+
+/*
+ PEXPIRETIME: the millisecond since 1970 at which a key expires; -1: it does not; -2: there
+ is none. *out, which may be NULL, receives the number.
+
+ OK; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pexpiretime(lsmkv_db *db,
+                               const void *key,
+                               size_t klen,
+                               int64_t *out,
+                               lsmkv_err *err);
+
+/*
+ PTTL: milliseconds until a key expires; -1: it does not; -2: there is none. *ms, which may
+ be NULL, receives the number.
+
+ OK; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pttl(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        int64_t *ms,
+                        lsmkv_err *err);
+
+/*
+ RANDOMKEY: some key. *out receives the bytes, to be released by lsmkv_buf_release.
+
+ OK; NOT_FOUND; any of a read.
+ */
+LSMKV_API lsmkv_status lsmkv_randomkey(lsmkv_db *db, lsmkv_buf *out, lsmkv_err *err);
+
+/*
+ RENAME: gives a key another name; takes as long as it has members.
+
+ OK; NO_SUCH_KEY; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_rename(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          const void *newkey,
+                          size_t nlen,
+                          lsmkv_err *err);
+
+/*
+ RENAMENX: gives a key another name that is free; takes as long as it has members. *out,
+ which may be NULL, receives 1 for yes or 0 for no.
+
+ OK; NO_SUCH_KEY; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_renamenx(lsmkv_db *db,
+                            const void *key,
+                            size_t klen,
+                            const void *newkey,
+                            size_t nlen,
+                            int64_t *out,
+                            lsmkv_err *err);
+
+/*
+ TOUCH: how many of the keys exist. *out, which may be NULL, receives the number.
+
+ OK; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_touch(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         int64_t *out,
+                         lsmkv_err *err);
+
+/*
+ TOUCH: how many of the keys exist. n keys, at least one. *out, which may be NULL, receives
+ the number.
+
+ OK; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_touch_many(lsmkv_db *db,
+                              const lsmkv_slice *keys,
+                              size_t n,
+                              int64_t *out,
+                              lsmkv_err *err);
+
+/*
+ TTL: seconds until a key expires, rounded; -1: it does not; -2: there is none. *out, which
+ may be NULL, receives the number.
+
+ OK; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_ttl(lsmkv_db *db,
+                       const void *key,
+                       size_t klen,
+                       int64_t *out,
+                       lsmkv_err *err);
+
+/*
+ UNLINK: removes keys. *deleted, which may be NULL, receives the number.
+
+ OK; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_unlink(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          int64_t *deleted,
+                          lsmkv_err *err);
+
+/*
+ UNLINK: removes keys. n keys, at least one. *deleted, which may be NULL, receives the
+ number.
+
+ OK; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_unlink_many(lsmkv_db *db,
+                               const lsmkv_slice *keys,
+                               size_t n,
+                               int64_t *deleted,
+                               lsmkv_err *err);
+
+/* Scans and sorting ------------------------------------------------------------------------------- */
+
+/*
+ SCAN: some keys, in the order of their bytes; cursor is empty at the beginning, then what
+ the call before gave; pattern, which may be NULL, chooses what is answered; about count of
+ them are looked at, 0 = 10. kind is a type such as LSMKV_HASH, 0 = any. *out receives an
+ array of the next cursor, empty when there are no more, and an array of keys; to be freed by
+ lsmkv_reply_free.
+
+ OK; INVALID: no such type, or the count is negative; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_scan(lsmkv_db *db,
+                        const void *cursor,
+                        size_t clen,
+                        const lsmkv_slice *pattern,
+                        int64_t count,
+                        int32_t kind,
+                        lsmkv_reply **out,
+                        lsmkv_err *err);
+
+/*
+ HSCAN: some fields of a hash; cursor is empty at the beginning, then what the call before
+ gave; pattern, which may be NULL, chooses what is answered; about count of them are looked
+ at, 0 = 10. *out receives an array of the next cursor, empty when there are no more, and an
+ array of fields and values in turn; to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: the count is negative; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hscan(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         const void *cursor,
+                         size_t clen,
+                         const lsmkv_slice *pattern,
+                         int64_t count,
+                         lsmkv_reply **out,
+                         lsmkv_err *err);
+
+/*
+ SSCAN: some members of a set; cursor is empty at the beginning, then what the call before
+ gave; pattern, which may be NULL, chooses what is answered; about count of them are looked
+ at, 0 = 10. *out receives an array of the next cursor, empty when there are no more, and an
+ array of members; to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: the count is negative; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sscan(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         const void *cursor,
+                         size_t clen,
+                         const lsmkv_slice *pattern,
+                         int64_t count,
+                         lsmkv_reply **out,
+                         lsmkv_err *err);
+
+/*
+ ZSCAN: some members of a sorted set, in the order of their bytes; cursor is empty at the
+ beginning, then what the call before gave; pattern, which may be NULL, chooses what is
+ answered; about count of them are looked at, 0 = 10. *out receives an array of the next
+ cursor, empty when there are no more, and an array of members and scores in turn; to be
+ freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: the count is negative; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zscan(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         const void *cursor,
+                         size_t clen,
+                         const lsmkv_slice *pattern,
+                         int64_t count,
+                         lsmkv_reply **out,
+                         lsmkv_err *err);
+
+/*
+ SORT: the elements of a list, set or sorted set in order: of their numbers or with the flag
+ ALPHA of their bytes, with REV the largest first. by, which may be NULL, is a pattern that
+ names the keys to sort by; get is nget patterns of what is shown for each, or NULL and 0 for
+ the elements themselves; offset elements are passed and at most count shown, count < 0 =
+ all. *out receives an array of byte strings or nil, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; NOT_FLOAT: an element is no number; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sort(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        const lsmkv_slice *by,
+                        const lsmkv_slice *get,
+                        size_t nget,
+                        int64_t offset,
+                        int64_t count,
+                        uint32_t flags,
+                        lsmkv_reply **out,
+                        lsmkv_err *err);
+
+/*
+ SORT_RO: the elements of a list, set or sorted set in order: of their numbers or with the
+ flag ALPHA of their bytes, with REV the largest first. by, which may be NULL, is a pattern
+ that names the keys to sort by; get is nget patterns of what is shown for each, or NULL and
+ 0 for the elements themselves; offset elements are passed and at most count shown, count < 0
+ = all. *out receives an array of byte strings or nil, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; NOT_FLOAT: an element is no number; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sort_ro(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           const lsmkv_slice *by,
+                           const lsmkv_slice *get,
+                           size_t nget,
+                           int64_t offset,
+                           int64_t count,
+                           uint32_t flags,
+                           lsmkv_reply **out,
+                           lsmkv_err *err);
+
+/*
+ SORT with STORE: makes the result a list at destination; see lsmkv_sort. Waits until no
+ other write is under way. *length, which may be NULL, receives its length.
+
+ OK; WRONGTYPE; NOT_FLOAT: an element is no number; INVALID: a flag; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sort_store(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              const void *destination,
+                              size_t dlen,
+                              const lsmkv_slice *by,
+                              const lsmkv_slice *get,
+                              size_t nget,
+                              int64_t offset,
+                              int64_t count,
+                              uint32_t flags,
+                              int64_t *length,
+                              lsmkv_err *err);
+
+/* Iterators --------------------------------------------------------------------------------------- */
+
+/*
+ Begins a walk over the keys from lo to hi, hi not included, in the order of their bytes, as they
+ are now: what happens later does not show. NULL for lo or hi is open. Flags
+ LSMKV_ITER_REVERSE, LSMKV_ITER_VALUES, LSMKV_ITER_NO_FILL. *out is to be freed by
+ lsmkv_iter_free; it keeps the files of its moment until it has come to its end or is freed.
+
+ OK; MISUSE: out is NULL; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_iter_new(lsmkv_db *db,
+                            const lsmkv_slice *lo,
+                            const lsmkv_slice *hi,
+                            uint32_t flags,
+                            lsmkv_iter **out,
+                            lsmkv_err *err);
+
+/*
+ The next key. *key and *value are valid until the next call on this iterator; *kind is
+ LSMKV_STRING and so on; *value is that of a string if LSMKV_ITER_VALUES was given, else empty.
+ Each output may be NULL.
+
+ OK; DONE: there are no more, also at every further call; MISUSE: iter is NULL, or two threads
+ use it; CORRUPT, IO: and again at every further call; CLOSED: the store; FORKED, PANIC.
+ */
+LSMKV_API
+lsmkv_status lsmkv_iter_next(lsmkv_iter *iter,
+                             lsmkv_slice *key,
+                             int32_t *kind,
+                             lsmkv_slice *value,
+                             lsmkv_err *err);
+
+/*
+ Several keys in one call: up to max_items, and no further than the one that makes max_bytes of
+ keys and values full; always at least one. *out receives an array, to be freed by
+ lsmkv_reply_free: key and type in turn, or key, type and value (nil for what is no string) if
+ LSMKV_ITER_VALUES was given.
+
+ OK; DONE: there are no more, *out is NULL; MISUSE: iter or out is NULL, or two threads use it;
+ CORRUPT, IO: and again at every further call; CLOSED: the store; FORKED, PANIC.
+ */
+LSMKV_API
+lsmkv_status lsmkv_iter_next_chunk(lsmkv_iter *iter,
+                                   size_t max_items,
+                                   size_t max_bytes,
+                                   lsmkv_reply **out,
+                                   lsmkv_err *err);
+
+/*
+ Frees an iterator, at most once. NULL is allowed.
+ */
+LSMKV_API void lsmkv_iter_free(lsmkv_iter *iter);
+
+/* Upkeep ------------------------------------------------------------------------------------------ */
 
 /*
  Makes every write that has returned durable, whatever the sync mode.
@@ -424,6 +3752,32 @@ LSMKV_API lsmkv_status lsmkv_compact(lsmkv_db *db, lsmkv_err *err);
  OK: writes are accepted; MISUSE; FULL: still no space; READONLY, DEGRADED, IO.
  */
 LSMKV_API lsmkv_status lsmkv_resume(lsmkv_db *db, lsmkv_err *err);
+
+/*
+ Makes a copy of the store in directory `dir`, which must not exist, by hard links: at once
+ whatever the size, on the same file system; reads and writes go on. It holds every write that had
+ returned before, and opens as a store of its own.
+
+ OK; MISUSE: dir is NULL; INVALID: dir exists, or the store is in memory; IO, FULL; any of a read.
+ */
+LSMKV_API lsmkv_status lsmkv_checkpoint(lsmkv_db *db, const char *dir, lsmkv_err *err);
+
+/*
+ Whether everything stored fits together: *report receives an array of the problems found, empty
+ for a sound store, to be freed by lsmkv_reply_free. Reads the whole store, as of one moment;
+ other threads go on.
+
+ OK; any of a read.
+ */
+LSMKV_API lsmkv_status lsmkv_check(lsmkv_db *db, lsmkv_reply **report, lsmkv_err *err);
+
+/*
+ What the store holds and has done: *out receives a map of names to integers or doubles, to be
+ freed by lsmkv_reply_free.
+
+ OK; any of a read.
+ */
+LSMKV_API lsmkv_status lsmkv_stats(lsmkv_db *db, lsmkv_reply **out, lsmkv_err *err);
 
 #ifdef __cplusplus
 }

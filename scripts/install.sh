@@ -1,20 +1,39 @@
 #!/bin/sh
-# Puts the libraries, the headers, and the files for pkg-config and CMake under $DESTDIR$PREFIX.
-# Called by `make install`, which sets SHARED, STATIC, PREFIX and DESTDIR.
+# Puts the libraries, the headers, the files for pkg-config and CMake, and the program with its
+# manual page and completions under $DESTDIR$PREFIX, or with the argument `uninstall` takes them
+# away. Called by `make install` and `make uninstall`, which set PREFIX and DESTDIR, and to install
+# SHARED, STATIC and PROGRAM.
 set -eu
 cd "$(dirname "$0")/.."
 
 version=$(sed -n 's/^#define LSMKV_VERSION "\(.*\)"$/\1/p' include/lsmkv.h)
 major=${version%%.*}
+case $PREFIX in
+/*) ;;
+*) echo "PREFIX must be an absolute path, not $PREFIX" >&2; exit 1 ;;
+esac
 lib=$DESTDIR$PREFIX/lib
 include=$DESTDIR$PREFIX/include
+share=$DESTDIR$PREFIX/share
 
-install -d "$lib/pkgconfig" "$lib/cmake/lsmkv" "$include"
+if [ "${1:-}" = uninstall ]; then
+    rm -f "$lib/liblsmkv.so" "$lib/liblsmkv.so.$major" "$lib/liblsmkv.so.$version" \
+        "$lib/liblsmkv.a" "$lib/pkgconfig/lsmkv.pc" "$include/lsmkv.h" "$include/lsmkv.hpp" \
+        "$DESTDIR$PREFIX/bin/lsmkv" "$share/man/man1/lsmkv.1" \
+        "$share/bash-completion/completions/lsmkv" "$share/zsh/site-functions/_lsmkv" \
+        "$share/fish/vendor_completions.d/lsmkv.fish"
+    rm -rf "$lib/cmake/lsmkv" "$include/lsmkv"
+    echo "uninstalled lsmkv $version from $DESTDIR$PREFIX"
+    exit 0
+fi
+
+install -d "$lib/pkgconfig" "$lib/cmake/lsmkv" "$include/lsmkv"
 install -m 755 "$SHARED" "$lib/liblsmkv.so.$version"
 ln -sf "liblsmkv.so.$version" "$lib/liblsmkv.so.$major"
 ln -sf "liblsmkv.so.$major" "$lib/liblsmkv.so"
 install -m 644 "$STATIC" "$lib/liblsmkv.a"
 install -m 644 include/lsmkv.h bindings/cpp/lsmkv.hpp "$include"
+install -m 644 bindings/cpp/lsmkv/*.hpp "$include/lsmkv"
 
 cat > "$lib/pkgconfig/lsmkv.pc" <<PC
 prefix=$PREFIX
@@ -29,7 +48,9 @@ Libs.private: -lpthread -ldl -lm
 Cflags: -I\${includedir}
 PC
 
+# Found relative to itself, so that what is installed can be moved.
 cat > "$lib/cmake/lsmkv/lsmkvConfig.cmake" <<CMAKE
+# Targets: lsmkv::lsmkv, the shared library; lsmkv::static, the static one.
 get_filename_component(_lsmkv_prefix "\${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 if(NOT TARGET lsmkv::lsmkv)
   add_library(lsmkv::lsmkv SHARED IMPORTED)
@@ -37,13 +58,22 @@ if(NOT TARGET lsmkv::lsmkv)
     IMPORTED_LOCATION "\${_lsmkv_prefix}/lib/liblsmkv.so.$version"
     IMPORTED_SONAME "liblsmkv.so.$major"
     INTERFACE_INCLUDE_DIRECTORIES "\${_lsmkv_prefix}/include")
+  add_library(lsmkv::static STATIC IMPORTED)
+  set_target_properties(lsmkv::static PROPERTIES
+    IMPORTED_LOCATION "\${_lsmkv_prefix}/lib/liblsmkv.a"
+    INTERFACE_LINK_LIBRARIES "pthread;dl;m"
+    INTERFACE_INCLUDE_DIRECTORIES "\${_lsmkv_prefix}/include")
 endif()
 unset(_lsmkv_prefix)
 CMAKE
 
+# Versions of one major number are compatible; before 1.0, of one minor number.
 cat > "$lib/cmake/lsmkv/lsmkvConfigVersion.cmake" <<CMAKE
 set(PACKAGE_VERSION "$version")
-if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
+string(REGEX MATCH "^(0\\\\.[0-9]+|[0-9]+)" _lsmkv_has "\${PACKAGE_VERSION}")
+string(REGEX MATCH "^(0\\\\.[0-9]+|[0-9]+)" _lsmkv_wants "\${PACKAGE_FIND_VERSION}")
+if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION OR
+   (PACKAGE_FIND_VERSION MATCHES "\\\\." AND NOT _lsmkv_has STREQUAL _lsmkv_wants))
   set(PACKAGE_VERSION_COMPATIBLE FALSE)
 else()
   set(PACKAGE_VERSION_COMPATIBLE TRUE)
@@ -51,6 +81,16 @@ endif()
 if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
   set(PACKAGE_VERSION_EXACT TRUE)
 endif()
+unset(_lsmkv_has)
+unset(_lsmkv_wants)
 CMAKE
+
+install -d "$DESTDIR$PREFIX/bin" "$share/man/man1" "$share/bash-completion/completions" \
+    "$share/zsh/site-functions" "$share/fish/vendor_completions.d"
+install -m 755 "$PROGRAM" "$DESTDIR$PREFIX/bin/lsmkv"
+"$PROGRAM" man > "$share/man/man1/lsmkv.1"
+"$PROGRAM" completions bash > "$share/bash-completion/completions/lsmkv"
+"$PROGRAM" completions zsh > "$share/zsh/site-functions/_lsmkv"
+"$PROGRAM" completions fish > "$share/fish/vendor_completions.d/lsmkv.fish"
 
 echo "installed lsmkv $version under $DESTDIR$PREFIX"

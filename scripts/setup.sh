@@ -2,6 +2,7 @@
 # Installs what the tests need and this machine lacks, where that can be done without asking
 # (apt, as root). Otherwise names it: the tests that need it are then skipped and counted.
 set -eu
+cd "$(dirname "$0")/.."
 
 missing=
 need() { # program, package
@@ -9,12 +10,22 @@ need() { # program, package
 }
 need gcc gcc
 need g++ g++
+need clang clang
 need make make
 need python3 python3
 need valgrind valgrind
 need redis-server redis-server
+need redis-cli redis-tools
+need redis-benchmark redis-tools
+need node nodejs
+need npm npm
 need readelf binutils
 need pkg-config pkg-config
+need cmake cmake
+need luajit luajit
+# Debian packs a part of Python's own library apart.
+python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3-venv"
+python3 -m pip --version >/dev/null 2>&1 || missing="$missing python3-pip"
 
 if [ -z "$missing" ]; then
     echo "setup: nothing is missing"
@@ -26,4 +37,17 @@ elif [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     fi
 else
     echo "setup: please install$missing; tests that need them are skipped"
+fi
+
+# Client libraries that speak to the server, in a place of their own.
+tools=${CARGO_TARGET_DIR:-target}/test-tools
+if ! PYTHONPATH="$tools/python" python3 -c 'import redis' 2>/dev/null; then
+    echo "setup: installing redis-py"
+    python3 -m pip install -q --disable-pip-version-check --target "$tools/python" redis >/dev/null 2>&1 ||
+        echo "setup: could not install redis-py; the test that needs it is skipped"
+fi
+if [ ! -d "$tools/node/node_modules/ioredis" ]; then
+    echo "setup: installing ioredis"
+    npm install --silent --no-audit --no-fund --prefix "$tools/node" ioredis >/dev/null 2>&1 ||
+        echo "setup: could not install ioredis; the test that needs it is skipped"
 fi

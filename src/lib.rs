@@ -21,7 +21,10 @@ pub mod io;
 mod options;
 pub mod types;
 
-pub use commands::Reply;
+pub use commands::{
+    Batch, CommandInfo, KeyPositions, Reply, Session, SessionCommandInfo, commands,
+    session_commands,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use options::{Compression, Description, Options, SyncMode};
-pub use types::{Db, Type};
+pub use types::{Db, Ticket, Transaction, Type};

@@ -137,6 +137,10 @@ options! {
     ttl_cleaner_interval_s: u64 = 60, Rule::Count(0, 86_400);
     /// Expired keys that thread deletes in one commit.
     ttl_cleaner_batch: u32 = 1000, Rule::Count(1, 100_000);
+    /// Seconds within which each table is looked at for space that could come back; 0 turns it off.
+    reclaim_interval_s: u64 = 300, Rule::Count(0, 86_400);
+    /// Bytes of memory a transaction may take before its commands fail.
+    txn_max_bytes: u64 = 64 * MIB, Rule::Size(4 * KIB, 16 * GIB);
 }
 
 impl Options {

@@ -264,10 +264,14 @@ fn newest(engine: &Engine, tree: TreeId) -> Vec<u64> {
 fn a_power_cut_loses_nothing_that_a_shared_flush_acknowledged() {
     within(LIMIT, || {
         let fs = MemFs::new();
-        // A device that takes a moment, so that writers come to share flushes.
-        fs.on_sync(|_, point| {
+        // A device that takes a moment, and now and then one long enough for every writer to come
+        // and wait, however busy the machine: then flushes are shared.
+        let flushes = AtomicU64::new(0);
+        fs.on_sync(move |_, point| {
             if point.stage == SyncStage::Before && point.path.extension() == Some("log".as_ref()) {
-                std::thread::sleep(Duration::from_micros(300));
+                let long = flushes.fetch_add(1, Ordering::Relaxed).is_multiple_of(32);
+                let micros = if long { 20_000 } else { 300 };
+                std::thread::sleep(Duration::from_micros(micros));
             }
         });
         let options = Options { sync: SyncMode::Always, background_threads: 1, ..tiny() };

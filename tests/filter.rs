@@ -6,14 +6,14 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lsmkv::engine::cache::BlockCache;
 use lsmkv::engine::files::FileKind;
 use lsmkv::engine::sstable::{Table, TableCounters};
 use lsmkv::engine::{
     Collector, CollectorFactory, Decision, Engine, FileSystem, Filter, FilterFactory, FilterJob,
-    IterOptions, MemFs, ReservedNumber, Sequence, Tag, TreeConfig, TreeId,
+    IterOptions, MemFs, Needed, ReservedNumber, Sequence, Suspect, Tag, TreeConfig, TreeId, Waste,
 };
 use lsmkv::io::mem::CrashMode;
 use lsmkv::{Error, ErrorKind, Options, Result, SyncMode};
@@ -274,6 +274,106 @@ fn a_power_cut_never_brings_back_an_owner_whose_rows_were_dropped() {
     }
     let (owner, rows) = owner_and_rows(&fs, 0, CrashMode::DropUnsynced);
     assert_eq!((owner, rows), (false, 0), "what was installed is durable");
+}
+
+/// A judge that says of every table of the data tree what it is told to, and lets nothing go
+/// itself.
+#[derive(Debug, Default)]
+struct Saying {
+    needed: Mutex<Needed>,
+    /// Hundredths of each file that are waste.
+    waste: AtomicU64,
+    /// Whether only tables of one entry are said not to be needed.
+    only_small: AtomicBool,
+    fails: AtomicBool,
+}
+
+impl FilterFactory for Saying {
+    fn filter(&self, _: &FilterJob) -> Result<Option<Box<dyn Filter>>> {
+        Ok(Some(Box::new(ByValueFilter(Arc::new(Mutex::new(vec![Told::default()]))))))
+    }
+
+    fn judge(&self, job: &FilterJob, table: &Suspect<'_>) -> Result<Waste> {
+        assert_eq!(job.tree, DATA);
+        if self.fails.load(Ordering::SeqCst) {
+            return Err(Error::new(ErrorKind::Io, "this judge does not like the day"));
+        }
+        let bytes = table.size() * self.waste.load(Ordering::SeqCst) / 100;
+        let spared = self.only_small.load(Ordering::SeqCst) && table.properties().entries > 1;
+        let needed = if spared { Needed::Perhaps } else { *self.needed.lock() };
+        Ok(Waste { bytes, needed })
+    }
+}
+
+/// A store with one table of the data tree at the bottom, and its judge.
+fn judged(fs: &MemFs) -> (Engine, Arc<Saying>) {
+    let judge = Arc::new(Saying::default());
+    let engine = open_with(fs, &quiet(), with_filter(judge.clone()));
+    for key in [b"a", b"b", b"c"] {
+        put(&engine, DATA, key, b"keep");
+        put(&engine, META, key, b"keep");
+    }
+    engine.compact().unwrap();
+    (engine, judge)
+}
+
+#[test]
+fn a_table_that_is_not_needed_goes_unread() {
+    let fs = MemFs::new();
+    let (engine, judge) = judged(&fs);
+    engine.reclaim().unwrap();
+    assert_eq!(engine.stats().drops, 0);
+    *judge.needed.lock() = Needed::Never;
+    let reads = engine.stats().block_reads();
+    engine.reclaim().unwrap();
+    let stats = engine.stats();
+    assert_eq!((stats.drops, stats.dropped_entries, stats.block_reads()), (1, 3, reads));
+    assert!(stats.dropped_bytes > 0);
+    assert_eq!(rows_forward(&engine, DATA), []);
+    drop(engine);
+    let engine = open(&fs, &quiet());
+    assert_eq!(rows_forward(&engine, DATA), []);
+    assert_eq!(rows_forward(&engine, META).len(), 3, "not its tree");
+}
+
+#[test]
+fn a_cover_stays_above_older_data_and_goes_with_it() {
+    let (engine, judge) = judged(&MemFs::new());
+    put(&engine, DATA, b"b", b"newer");
+    engine.flush().unwrap();
+    *judge.needed.lock() = Needed::AsCover;
+    judge.only_small.store(true, Ordering::SeqCst);
+    engine.reclaim().unwrap();
+    assert_eq!(engine.stats().drops, 0);
+    assert_eq!(engine.read(DATA, b"b").as_deref(), Some(&b"newer"[..]), "no older value shows");
+    judge.only_small.store(false, Ordering::SeqCst);
+    engine.reclaim().unwrap();
+    assert_eq!(engine.stats().drops, 2, "the older, then what covered it");
+    assert_eq!(rows_forward(&engine, DATA), []);
+}
+
+/// A judge that sees waste where its filter finds none must not keep the store busy for ever.
+#[test]
+fn a_wasteful_table_is_rewritten_once_for_each_time_it_is_judged() {
+    let (engine, judge) = judged(&MemFs::new());
+    judge.waste.store(80, Ordering::SeqCst);
+    for round in 1..=3 {
+        engine.reclaim().unwrap();
+        assert_eq!(engine.stats().merges_for_waste, round);
+        assert_eq!(engine.stats().waste_bytes, 0, "what was written anew counts as clean");
+    }
+    assert_eq!(rows_forward(&engine, DATA).len(), 3);
+}
+
+#[test]
+fn a_judge_that_fails_loses_nothing() {
+    let (engine, judge) = judged(&MemFs::new());
+    judge.fails.store(true, Ordering::SeqCst);
+    assert_eq!(engine.reclaim().unwrap_err().kind(), ErrorKind::Io);
+    assert!(engine.degraded().is_none());
+    judge.fails.store(false, Ordering::SeqCst);
+    engine.reclaim().unwrap();
+    assert_eq!(rows_forward(&engine, DATA).len(), 3);
 }
 
 /// Counts the entries of a table.

@@ -15,7 +15,7 @@ use std::process::Command;
 use toolchain::{available, root, run, skip};
 
 const C_STANDARDS: [&str; 5] = ["c89", "c99", "c11", "c17", "c2x"];
-const CPP_STANDARDS: [&str; 7] = ["c++98", "c++03", "c++11", "c++14", "c++17", "c++20", "c++23"];
+const CPP_STANDARDS: [&str; 7] = ["c++98", "c++03", "c++11", "c++14", "c++17", "c++20", "c++2b"];
 
 const SOURCE: &str = "#include \"lsmkv.h\"\n#include \"lsmkv.h\"\n\
     lsmkv_status probe(lsmkv_db *db) { return lsmkv_sync(db, NULL); }\n\

@@ -48,6 +48,15 @@ impl Shop {
     }
 }
 
+/// Every story ends with a store that fits together.
+impl Drop for Shop {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(self.db.check().unwrap(), [""; 0]);
+        }
+    }
+}
+
 fn open(fs: &MemFs, clock: &Arc<ManualClock>) -> Db {
     let (fs, clock) = (Arc::new(fs.clone()), Arc::clone(clock));
     Db::open_on(fs, Path::new("/db"), Options::default(), clock).unwrap()
@@ -63,7 +72,7 @@ fn text(reply: &Reply) -> String {
         Reply::Bulk(bytes) => bytes.escape_ascii().to_string(),
         Reply::Double(number) => number.to_string(),
         Reply::Array(items) => format!("[{}]", list(items)),
-        Reply::Map(pairs) => {
+        Reply::Map(pairs) | Reply::Pairs(pairs) => {
             let flat: Vec<_> = pairs.iter().flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
             format!("[{}]", list(&flat))
         }

@@ -11,7 +11,6 @@
 mod toolchain;
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use toolchain::{available, built, compiler, library_path, root, run, skip, text_of};
@@ -29,33 +28,37 @@ fn blocks(language: &str) -> Vec<String> {
     found
 }
 
-fn compiled_and_run(source: &Path, cpp: bool, scratch: &Path) -> String {
-    let program = scratch.join("program");
+/// A directory with the programs under the names the README gives them.
+fn saved() -> tempfile::TempDir {
+    let scratch = tempfile::tempdir().unwrap();
+    fs::write(scratch.path().join("hello.c"), blocks("c").concat()).unwrap();
+    fs::write(scratch.path().join("hello.cpp"), blocks("cpp").concat()).unwrap();
+    scratch
+}
+
+fn compiled_and_run(source: &str, cpp: bool) -> String {
+    let scratch = saved();
+    let program = scratch.path().join("program");
     let mut compile = compiler(cpp);
     compile
         .args(["-Wall", "-Wextra", "-Werror", "-o"])
         .arg(&program)
-        .arg(source)
+        .arg(scratch.path().join(source))
         .arg("-I")
         .arg(root().join("include"))
         .arg("-I")
         .arg(root().join("bindings/cpp"))
         .arg("-L")
-        .arg(library_path(scratch))
+        .arg(library_path(scratch.path()))
         .arg("-llsmkv");
     run(&mut compile);
-    text_of(
-        Command::new(program).current_dir(scratch).env("LD_LIBRARY_PATH", library_path(scratch)),
-    )
+    let libraries = library_path(scratch.path());
+    text_of(Command::new(program).current_dir(scratch.path()).env("LD_LIBRARY_PATH", libraries))
 }
 
 #[test]
 fn the_c_program_prints_what_it_stored() {
-    let scratch = tempfile::tempdir().unwrap();
-    let source = scratch.path().join("readme.c");
-    fs::write(&source, blocks("c").concat()).unwrap();
-    assert_eq!(compiled_and_run(&source, false, scratch.path()), "hello\n");
-    assert!(scratch.path().join("store-c").is_dir());
+    assert_eq!(compiled_and_run("hello.c", false), "alice\n");
 }
 
 #[test]
@@ -63,10 +66,37 @@ fn the_cpp_program_prints_what_it_stored() {
     if !available("g++") {
         return skip("readme::cpp", "there is no g++");
     }
-    let scratch = tempfile::tempdir().unwrap();
-    let source = scratch.path().join("readme.cpp");
-    fs::write(&source, blocks("cpp").concat()).unwrap();
-    assert_eq!(compiled_and_run(&source, true, scratch.path()), "hello\n");
+    assert_eq!(compiled_and_run("hello.cpp", true), "alice\nfirst\nsecond\nfirst\n");
+}
+
+/// As they stand, in one shell, but `make` installs the library that this test is built with.
+#[test]
+fn the_commands_to_install_and_to_build_a_program_work() {
+    for tool in ["g++", "pkg-config", "make"] {
+        if !available(tool) {
+            return skip("readme::install", &format!("there is no {tool}"));
+        }
+    }
+    let scratch = saved();
+    let make = format!(
+        "make() {{ command make -s -C '{}' -o all SHARED='{}' STATIC='{}' \"$@\" >&2; }}\n",
+        root().display(),
+        built("liblsmkv.so").display(),
+        built("liblsmkv.a").display(),
+    );
+    let mut shell = Command::new("bash");
+    shell.args(["-euc", &(make + &blocks("bash").concat())]);
+    shell.current_dir(scratch.path()).env("HOME", scratch.path());
+    assert_eq!(text_of(&mut shell), "alice\nalice\nfirst\nsecond\nfirst\n");
+    assert!(scratch.path().join(".local/lib/liblsmkv.so.0").exists());
+}
+
+#[test]
+fn the_lines_for_cmake_are_those_that_are_tested() {
+    let tested = fs::read_to_string(root().join("tests/installed/CMakeLists.txt")).unwrap();
+    for line in blocks("cmake").concat().lines() {
+        assert!(tested.contains(&line.replace("(app ", "(in_c ")), "{line}");
+    }
 }
 
 #[test]
@@ -98,7 +128,9 @@ fn the_commands_are_the_ones_ci_runs() {
 #[test]
 fn files_the_readme_points_to_exist() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let links = readme.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    // A lambda of C++ looks like a link.
+    let prose: String = readme.split("```").step_by(2).collect();
+    let links = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     for link in links.filter(|link| !link.starts_with("https://")) {
         assert!(root().join(link).exists(), "{link}");
     }

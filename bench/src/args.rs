@@ -22,6 +22,10 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Load a store far larger than its memory budget; fail if it costs too much memory or reads.
     Big(Big),
+    /// Delete, copy and sample a large hash; fail if deleting it takes longer than a small one.
+    Types(Types),
+    /// Durable commits, alone, with tickets, by threads; fail if they do not share flushes.
+    Commits(Commits),
     /// One peer, one repeat: started by the bench itself.
     #[command(hide = true)]
     Child {
@@ -117,6 +121,29 @@ pub(crate) struct Big {
     /// Seed of key order and values.
     #[arg(long, default_value_t = 42)]
     pub(crate) seed: u64,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Commits {
+    /// Writes of each kind.
+    #[arg(long, default_value_t = 20_000)]
+    pub(crate) num: u64,
+    /// Where the scratch store goes [default: a temporary directory that is not a tmpfs].
+    #[arg(long)]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Types {
+    /// Fields of the large hash.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub(crate) fields: u64,
+    /// Deletes of each size; the median counts.
+    #[arg(long, default_value_t = 11)]
+    pub(crate) samples: u64,
+    /// Where the scratch store goes [default: a temporary directory that is not a tmpfs].
+    #[arg(long)]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 impl Compare {

@@ -1,53 +1,92 @@
 //! Finds a command by name, checks its number of arguments, locks its keys, runs it.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::args::{Args, quoted, until_zero, wrong_number};
 use super::generated::dispatch::run;
 use super::reply::Reply;
+use super::session;
 use super::spec::{Access, Keys, Row};
 use super::table::GROUPS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::Db;
 use crate::types::number::parse_integer;
 
-static ROWS: LazyLock<HashMap<&'static str, &'static Row>> = LazyLock::new(|| {
-    GROUPS.iter().flat_map(|group| group.rows).map(|row| (row.name, row)).collect()
+/// Every row, by name. No map: the memory checkers of hosts take a map's interior pointer for a
+/// leak, and the few steps of a search cost less than making a key of the name.
+static ROWS: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
+    let mut rows: Vec<_> = GROUPS.iter().flat_map(|group| group.rows).collect();
+    rows.sort_unstable_by_key(|row| row.name);
+    rows
 });
 
 impl Db {
     /// Runs any command by name. An error of the command is a reply, as a server would send it;
     /// an error of the store (a full disk, damage) is an error.
     pub fn command(&self, argv: &[&[u8]]) -> Result<Reply> {
-        let Some(name) = argv.first() else {
-            return Err(Error::new(ErrorKind::Invalid, "a command needs a name"));
+        name_of(argv)?;
+        self.execute(argv).or_else(as_reply)
+    }
+
+    /// [`Db::command`], but an error of the command is an error.
+    pub(crate) fn execute(&self, argv: &[&[u8]]) -> Result<Reply> {
+        let name = name_of(argv)?;
+        let Some(row) = find(name) else {
+            refuse_session(name)?;
+            return Ok(unknown(name, argv));
         };
-        let capitals = String::from_utf8_lossy(name).to_ascii_uppercase();
-        let Some(row) = ROWS.get(capitals.as_str()) else { return Ok(unknown(name, argv)) };
         if !fits(row.arity, argv.len()) {
-            return as_reply(wrong_number(row.name));
+            return Err(wrong_number(row.name));
         }
         let args = Args::new(argv.get(1..).unwrap_or_default());
-        let result = match row.access {
+        match row.access {
             Access::Read => self.read(|tx| run(row.name, tx, args)),
-            Access::Write => self.write(&keys_of(row, argv), |tx| run(row.name, tx, args)),
-            Access::Alone => self.write_alone(|tx| run(row.name, tx, args)),
-            Access::AloneWith(word) if args.contains_word(word) => {
-                self.write_alone(|tx| run(row.name, tx, args))
-            }
-            Access::AloneWith(_) => self.write(&keys_of(row, argv), |tx| run(row.name, tx, args)),
-        };
-        result.or_else(as_reply)
+            _ if runs_alone(row, argv) => self.write_alone(|tx| run(row.name, tx, args)),
+            _ => self.write(&keys_of(row, argv), |tx| run(row.name, tx, args)),
+        }
     }
 }
 
-fn fits(arity: isize, count: usize) -> bool {
+/// The name of a command as it was given.
+pub(super) fn name_of<'a>(argv: &[&'a [u8]]) -> Result<&'a [u8]> {
+    argv.first().copied().ok_or_else(|| Error::new(ErrorKind::Invalid, "a command needs a name"))
+}
+
+/// The row of a command, in whatever case its name is given.
+pub(super) fn find(name: &[u8]) -> Option<&'static Row> {
+    let order = |row: &&Row| row.name.bytes().cmp(name.iter().map(u8::to_ascii_uppercase));
+    let at = ROWS.binary_search_by(order).ok()?;
+    ROWS.get(at).copied()
+}
+
+/// An error for a command that only a session knows.
+pub(super) fn refuse_session(name: &[u8]) -> Result<()> {
+    match session::find(name) {
+        None => Ok(()),
+        Some(row) => {
+            let text = format!("{} belongs to a connection: use a session", row.name);
+            Err(Error::new(ErrorKind::Misuse, text))
+        }
+    }
+}
+
+/// Whether a command may write any key of any database.
+pub(super) fn runs_alone(row: &Row, argv: &[&[u8]]) -> bool {
+    let args = Args::new(argv.get(1..).unwrap_or_default());
+    match row.access {
+        Access::Alone => true,
+        Access::AloneWith(word) => args.contains_word(word),
+        Access::Read | Access::Write => false,
+    }
+}
+
+/// Whether so many arguments, the name included, are what the arity says.
+pub(super) fn fits(arity: isize, count: usize) -> bool {
     if arity < 0 { count >= arity.unsigned_abs() } else { count == arity.unsigned_abs() }
 }
 
 /// The text of an unknown command's error quotes the arguments, up to a length.
-fn unknown(name: &[u8], argv: &[&[u8]]) -> Reply {
+pub(super) fn unknown(name: &[u8], argv: &[&[u8]]) -> Reply {
     const SHOWN: usize = 128;
     let quote = |bytes: &[u8], most: usize| until_zero(bytes.get(..most).unwrap_or(bytes)).to_vec();
     let mut args = Vec::new();
@@ -89,8 +128,10 @@ pub(crate) fn keys_of<'a>(row: &Row, argv: &[&'a [u8]]) -> Vec<&'a [u8]> {
     }
 }
 
+const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+
 /// Errors that Redis would reply; others concern the store.
-fn as_reply(error: Error) -> Result<Reply> {
+pub(super) fn as_reply(error: Error) -> Result<Reply> {
     match error.kind() {
         ErrorKind::WrongType
         | ErrorKind::NotInteger
@@ -100,6 +141,37 @@ fn as_reply(error: Error) -> Result<Reply> {
         | ErrorKind::OutOfRange
         | ErrorKind::NoSuchKey
         | ErrorKind::Invalid => Ok(Reply::Error(error.message().to_owned())),
+        // Keys and values alike are strings to the reference, with one limit.
+        ErrorKind::TooLarge => Ok(Reply::Error(TOO_LONG.to_owned())),
         _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+
+    #[test]
+    fn what_is_longer_than_the_limits_is_refused_by_a_reply() {
+        let options = Options { max_key_bytes: 8, max_value_bytes: 16, ..Options::default() };
+        let db = Db::open(":memory:", options).unwrap();
+        let (key, value) = ([b'k'; 9], [b'v'; 17]);
+        for argv in [
+            &[&b"SET"[..], &key, b"v"][..],
+            &[b"GET", &key],
+            &[b"SET", b"k", &value],
+            &[b"HSET", b"h", &value, b"v"],
+            &[b"HSET", b"h", b"f", &value],
+            &[b"SADD", b"s", &value],
+            &[b"RPUSH", b"l", &value],
+            &[b"ZADD", b"z", b"1", &value],
+        ] {
+            assert_eq!(db.command(argv).unwrap(), Reply::Error(TOO_LONG.into()), "{argv:?}");
+        }
+        assert_eq!(db.command(&[b"DBSIZE"]).unwrap(), Reply::Int(0));
+        assert_eq!(db.command(&[b"APPEND", b"k", &[b'v'; 16]]).unwrap(), Reply::Int(16));
+        let longer = db.command(&[b"APPEND", b"k", b"v"]).unwrap();
+        assert_eq!(longer, Reply::Error(TOO_LONG.into()));
     }
 }

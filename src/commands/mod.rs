@@ -4,11 +4,20 @@
 //! `make generate`. A command with options has a parser of its own in `irregular`.
 
 pub(crate) mod args;
+mod batch;
+mod catalog;
 mod dispatch;
 mod generated;
 mod irregular;
+mod pipeline;
+mod plan;
 mod reply;
+pub(crate) mod session;
 mod spec;
 mod table;
 
+pub use batch::Batch;
+pub use catalog::{CommandInfo, KeyPositions, SessionCommandInfo, commands, session_commands};
 pub use reply::Reply;
+pub(crate) use reply::{IntoReply, Members};
+pub use session::Session;

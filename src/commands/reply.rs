@@ -3,6 +3,8 @@
 
 use bytes::Bytes;
 
+use crate::types::number::format_double;
+
 /// See the module's documentation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
@@ -26,6 +28,9 @@ pub enum Reply {
     Map(Vec<(Reply, Reply)>),
     /// Different replies in no order.
     Set(Vec<Reply>),
+    /// Replies in pairs whose order counts, such as members with scores: an array of arrays of
+    /// two in RESP3, one flat array in RESP2.
+    Pairs(Vec<(Reply, Reply)>),
 }
 
 impl Reply {
@@ -35,6 +40,11 @@ impl Reply {
     /// Bytes, or nil.
     pub fn bulk(value: Option<Bytes>) -> Self {
         value.map_or(Self::Nil, Self::Bulk)
+    }
+
+    /// A double as text, in the form that RESP2 replies have.
+    pub fn double_text(value: f64) -> String {
+        format_double(value)
     }
 
     /// An array of byte strings.
@@ -74,6 +84,11 @@ into_reply! {
     Vec<bool>, values => Reply::Array(values.into_iter().map(IntoReply::into_reply).collect());
     Vec<(Bytes, Bytes)>, pairs => {
         Reply::Map(pairs.into_iter().map(|(a, b)| (Reply::Bulk(a), Reply::Bulk(b))).collect())
+    };
+    Reply, reply => reply;
+    Vec<(Bytes, f64)>, pairs => {
+        let pair = |(member, score)| (Reply::Bulk(member), Reply::Double(score));
+        Reply::Pairs(pairs.into_iter().map(pair).collect())
     };
     Members, members => Reply::Set(members.0.into_iter().map(Reply::Bulk).collect());
 }

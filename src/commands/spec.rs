@@ -6,12 +6,16 @@
 /// An argument of a regular command, in the order they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arg {
-    /// A key of the selected database.
+    /// The key of the command.
     Key,
+    /// A key with a name of its own, of a command with several.
+    Named(&'static str),
     /// Bytes.
     Bytes(&'static str),
     /// A 64-bit integer.
     Int(&'static str),
+    /// A number as text of any precision; in C a double.
+    Float(&'static str),
     /// One or more keys: all that is left.
     Keys,
     /// One or more byte strings: all that is left.
@@ -57,6 +61,8 @@ pub(crate) enum Answer {
     MaybeInt,
     /// Bytes.
     Value,
+    /// A number as text of any precision; in C a double.
+    Float,
     /// Bytes or nothing.
     Bulk,
     /// A double or nothing.
@@ -115,6 +121,24 @@ impl Row {
         doc: &'static str,
     ) -> Self {
         Self { name, arity, access, keys, grammar, doc }
+    }
+
+    /// Its arguments as a person writes them; empty if there are none.
+    pub(crate) fn syntax(&self) -> String {
+        let args = match self.grammar {
+            Grammar::Irregular(text) => return text.to_owned(),
+            Grammar::Regular(args, _) => args,
+        };
+        let word = |arg: &Arg| match arg {
+            Arg::Key => "key".to_owned(),
+            Arg::Named(name) | Arg::Bytes(name) | Arg::Int(name) | Arg::Float(name) => {
+                (*name).to_owned()
+            }
+            Arg::Keys => "key [key …]".to_owned(),
+            Arg::Many(name) => format!("{name} [{name} …]"),
+            Arg::Pairs(a, b) => format!("{a} {b} [{a} {b} …]"),
+        };
+        args.iter().map(word).collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -76,6 +76,12 @@ impl Histogram {
         self.buckets.iter().any(|bucket| bucket.earliest <= through && bucket.latest > after)
     }
 
+    /// Whether these are the expiries of so many records and the last has passed at `now_ms`.
+    pub fn all_expired(&self, records: u64, now_ms: u64) -> bool {
+        let counted = self.buckets.iter().fold(0u64, |sum, it| sum.saturating_add(it.records));
+        counted == records && self.buckets.last().is_some_and(|last| last.latest <= now_ms)
+    }
+
     /// Roughly how much has expired at `now_ms`, taking expiries to be even within a bucket.
     pub fn expired(&self, now_ms: u64) -> Amount {
         let mut sum = Amount::default();
@@ -163,6 +169,10 @@ mod tests {
             let all = histogram.expired(100_000);
             prop_assert_eq!(all.records, expiries.len() as u64);
             prop_assert_eq!(all.bytes, 10 * expiries.len() as u64);
+            let count = expiries.len() as u64;
+            let last = expiries.iter().max();
+            prop_assert_eq!(histogram.all_expired(count, through), last.is_some_and(|it| *it <= through));
+            prop_assert!(!histogram.all_expired(count + 1, u64::MAX), "one never expires");
             if let Some(first) = expiries.iter().min() {
                 prop_assert_eq!(histogram.expired(first - 1), Amount::default());
                 prop_assert!(!histogram.any_between(0, first - 1));

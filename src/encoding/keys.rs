@@ -157,6 +157,23 @@ pub fn split_row_key(key: &[u8]) -> Option<Row<'_>> {
     Some(Row { space, user_key, version: u64::from_be_bytes(*version), sub_key })
 }
 
+/// Bytes of a row's key before its sub key: what rows of one version of one collection share.
+/// `None` if it is no key of a row.
+pub fn prefix_len(key: &[u8]) -> Option<usize> {
+    let mut at = SPACE_BYTES;
+    loop {
+        let zero = at + key.get(at..)?.iter().position(|byte| *byte == 0)?;
+        match *key.get(zero + 1)? {
+            ESCAPE => at = zero + 2,
+            END => {
+                let end = zero + 2 + size_of::<u64>();
+                return (end <= key.len()).then_some(end);
+            }
+            _ => return None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,13 +227,15 @@ mod tests {
                 let meta = meta_key(space, &a).cmp(&meta_key(space, &b));
                 prop_assert_eq!(first.cmp(&second), meta);
             }
+            prop_assert_eq!(prefix_len(&first), Some(first.len() - subs.0.len()));
             let parts = split_row_key(&first).unwrap();
             prop_assert_eq!(parts, Row { space, user_key: a, version: versions.0, sub_key: &subs.0 });
         }
 
         #[test]
         fn arbitrary_bytes_are_a_row_or_not_but_never_a_panic(bytes: Vec<u8>) {
-            let _ = split_row_key(&bytes);
+            let apart = split_row_key(&bytes).map(|row| bytes.len() - row.sub_key.len());
+            prop_assert_eq!(prefix_len(&bytes), apart);
         }
 
         #[test]

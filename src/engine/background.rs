@@ -16,6 +16,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::engine::core::Core;
 use crate::engine::files::FileNumber;
+use crate::engine::judge;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::SyncMode;
 
@@ -41,9 +42,13 @@ pub(crate) struct Work {
     pub(crate) flushing: Mutex<()>,
     /// Tables that take part in a running compaction. Locked before `state`.
     pub(crate) busy: Mutex<HashSet<FileNumber>>,
+    /// Held by whoever judges tables that are due.
+    pub(crate) judging: Mutex<()>,
     /// Held by whoever has paused compaction: a rewrite of everything, or a close.
     alone: Mutex<()>,
     pub(crate) stopping: AtomicBool,
+    /// Some writer relies on syncs in the background, whatever the mode of the store.
+    pub(crate) syncs_at_intervals: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -56,6 +61,8 @@ struct State {
     flush_failure: Option<Error>,
     compact_failure: Option<Error>,
     compacting: usize,
+    /// How often a compactor has looked for work.
+    looks: u64,
     pauses: usize,
     rounds: u64,
     /// How often work was asked to be tried again; a failure of work begun before is stale.
@@ -237,6 +244,7 @@ impl Core {
             let asked = {
                 let mut state = self.work.state.lock();
                 state.compacting += 1;
+                state.looks += 1;
                 state.retries
             };
             let result = self.compact_once();
@@ -250,14 +258,22 @@ impl Core {
             self.work.note_progress();
             match result {
                 Ok(true) => self.adjust_memory(),
-                Ok(false) => {
-                    self.work.sleep(&self.work.compactors, UNTIL_WOKEN, |state| {
-                        std::mem::take(&mut state.compact)
-                    });
-                }
+                Ok(false) => self.judge_or_sleep(asked),
                 Err(_) => self.rest(&self.work.compactors, asked),
             }
         }
+    }
+
+    /// What a compactor does with nothing to compact: it judges tables, which may change that.
+    fn judge_or_sleep(&self, asked: u64) {
+        let result = self.judge_some();
+        drop(self.failure_of(&result));
+        let limit = match result {
+            Ok(true) => judge::STRETCH,
+            Ok(false) => UNTIL_WOKEN,
+            Err(_) => return self.rest(&self.work.compactors, asked),
+        };
+        self.work.sleep(&self.work.compactors, limit, |state| std::mem::take(&mut state.compact));
     }
 
     /// What others are told of a piece of work; damage and lost log or manifest are final.
@@ -279,9 +295,10 @@ impl Core {
 
     fn keep_house(&self) {
         let mut last_sync = Instant::now();
-        let interval = self.options.sync == SyncMode::Interval;
         let Some(log) = &self.log else { return };
         while !self.work.stopping() {
+            let interval = self.options.sync == SyncMode::Interval
+                || self.work.syncs_at_intervals.load(Ordering::Relaxed);
             let unsynced = interval && log.durable() < log.appended();
             let round = if unsynced { ROUND.min(self.limits.sync_interval) } else { QUIET_ROUND };
             self.work.sleep(
@@ -301,6 +318,15 @@ impl Core {
                 }
             }
             self.adjust_memory();
+            self.see_to_judging();
+        }
+    }
+
+    fn see_to_judging(&self) {
+        if self.options.background_threads == 0 {
+            drop(self.failure_of(&self.judge_some()));
+        } else if self.judgement_is_due() {
+            self.work.wake_compactors();
         }
     }
 
@@ -324,15 +350,22 @@ impl Core {
             if let Some(cause) = self.work.stuck() {
                 return Err(cause);
             }
-            if self.view.load().frozen.is_empty() && !self.compaction_due() {
+            let looks = self.work.state.lock().looks;
+            let due = self.anything_to_compact();
+            if !due && self.view.load().frozen.is_empty() && self.compactors_rest_since(looks) {
                 return Ok(());
             }
-            self.work.wake_compactors();
+            if due {
+                self.work.wake_compactors();
+            }
             self.work.wait_for_progress(ROUND);
         }
     }
 
-    fn compaction_due(&self) -> bool {
-        self.work.state.lock().compacting > 0 || self.anything_to_compact()
+    /// Whether no compactor is at work, nor was since it was counted: what it has taken is not due
+    /// for others, and what it leaves may be.
+    fn compactors_rest_since(&self, looks: u64) -> bool {
+        let state = self.work.state.lock();
+        state.compacting == 0 && state.looks == looks
     }
 }

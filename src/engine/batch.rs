@@ -12,6 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::io::codec::{Reader, put_bytes};
 
 const HEADER: usize = 8;
+/// Trees that are told apart by what was written last.
+pub(crate) const LANES: usize = 8;
 
 /// Which tree of an engine: its index in the list it was opened with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,6 +24,12 @@ impl TreeId {
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+
+    /// Which of [`LANES`] it counts for: its own, the last one for all further trees.
+    #[inline]
+    pub(crate) fn lane(self) -> usize {
+        self.index().min(LANES - 1)
     }
 }
 
@@ -47,6 +55,8 @@ pub struct Batch {
     longest_key: usize,
     longest_value: usize,
     highest_tree: u8,
+    /// A bit for each tree written to; those from the last bit on share it.
+    trees: u8,
 }
 
 impl Default for Batch {
@@ -58,7 +68,8 @@ impl Default for Batch {
 impl Batch {
     /// An empty batch.
     pub fn new() -> Self {
-        Self { bytes: vec![0; HEADER], count: 0, longest_key: 0, longest_value: 0, highest_tree: 0 }
+        let bytes = vec![0; HEADER];
+        Self { bytes, count: 0, longest_key: 0, longest_value: 0, highest_tree: 0, trees: 0 }
     }
 
     /// Sets `key` to `value` in `tree`.
@@ -79,6 +90,7 @@ impl Batch {
         put_bytes(&mut self.bytes, key);
         self.longest_key = self.longest_key.max(key.len());
         self.highest_tree = self.highest_tree.max(tree.0);
+        self.trees |= 1 << tree.lane();
         self.count += 1;
     }
 
@@ -107,11 +119,16 @@ impl Batch {
         TreeId(self.highest_tree)
     }
 
+    /// Whether it writes to the trees of a lane.
+    pub(crate) fn writes_to(&self, lane: usize) -> bool {
+        self.trees & (1 << lane) != 0
+    }
+
     /// Removes all operations, keeping the memory.
     pub fn clear(&mut self) {
         self.bytes.truncate(HEADER);
         (self.count, self.longest_key, self.longest_value) = (0, 0, 0);
-        self.highest_tree = 0;
+        (self.highest_tree, self.trees) = (0, 0);
     }
 
     /// Stamps the batch and returns what the log stores.

@@ -89,16 +89,16 @@ impl Core {
             Plan::Merge { inputs, output_level, reason } => {
                 self.run_merge(job, inputs, *output_level, *reason, nested)?;
             }
+            Plan::Move { files, .. } if self.would_move_waste(job.tree, files)? => {
+                // Now that the waste is known, they are picked to be merged or dropped.
+            }
             Plan::Move { to, files, .. } => {
                 let (tree, level) = (TreeId(small(job.tree)), small(*to));
                 let added = files.iter().map(|file| (tree, level, file.meta().clone())).collect();
                 self.install_plan(job, added)?;
                 self.activity.moves.add(files.len() as u64);
             }
-            Plan::Drop { files, .. } => {
-                self.install_plan(job, Vec::new())?;
-                self.activity.drops.add(files.len() as u64);
-            }
+            Plan::Drop { level, files } => self.run_drop(job, *level, files)?,
         }
         self.work.note_progress();
         Ok(())
@@ -114,6 +114,29 @@ impl Core {
             ..Edit::default()
         };
         self.install(edit, |_| {})
+    }
+
+    /// Drops files if they may still go, judged anew: what was known when the plan was made may
+    /// have come from a thread that had seen less.
+    fn run_drop(&self, job: &Job<'_>, level: usize, files: &[Arc<TableFile>]) -> Result<()> {
+        let Some(court) = self.court(job.tree)? else { return Ok(()) };
+        court.judge_all(files)?;
+        let levels = court.job.view.version.trees.get(job.tree);
+        if !levels.is_some_and(|levels| pick::may_drop(levels, level, files)) {
+            return Ok(());
+        }
+        self.sync_what_was_read()?;
+        self.install_plan(job, Vec::new())?;
+        self.activity.drops.add(files.len() as u64);
+        self.activity.dropped_bytes.add(job.plan.input_bytes());
+        self.activity.dropped_entries.add(files.iter().map(|file| file.meta().entries).sum());
+        Ok(())
+    }
+
+    /// Whoever judged did so by what it read, memtables included: a power cut must not take that
+    /// back while what was judged is gone.
+    fn sync_what_was_read(&self) -> Result<()> {
+        self.log.as_ref().map_or(Ok(()), |log| log.sync_all().map(|_| ()))
     }
 
     fn run_merge(
@@ -155,10 +178,8 @@ impl Core {
         let mut added: Vec<_> =
             files.into_iter().map(|file| (id, small(output_level), file)).collect();
         self.or_discard(&mut added, |added| {
-            if filtered && let Some(log) = &self.log {
-                // The filter judged by what it read, memtables included: a power cut must not
-                // take that back while the rows are gone.
-                log.sync_all()?;
+            if filtered {
+                self.sync_what_was_read()?;
             }
             self.install_plan(job, added.clone())
         })?;
@@ -170,6 +191,7 @@ impl Core {
         let activity = &self.activity;
         activity.merges.add(1);
         activity.merges_for_tombstones.add(u64::from(reason == Reason::Tombstones));
+        activity.merges_for_waste.add(u64::from(reason == Reason::Waste));
         activity.merge_read_bytes.add(job.plan.input_bytes());
         activity.merge_written_bytes.add(files.iter().map(|(_, _, file)| file.size).sum());
         activity.shadowed.add(tally.shadowed);
@@ -192,8 +214,11 @@ impl Core {
             .trees
             .iter()
             .any(|levels| levels.level(0).len() >= self.limits.level0_slow);
-        let from_level0 = |plan: &Plan| {
-            matches!(plan, Plan::Merge { reason: Reason::Level0, .. } | Plan::Move { from: 0, .. })
+        let from_level0 = |plan: &Plan| match plan {
+            Plan::Merge { reason, .. } => *reason == Reason::Level0,
+            Plan::Move { from, .. } => *from == 0,
+            // Comes before any other step, and takes no time.
+            Plan::Drop { .. } => true,
         };
         if urgent && let Some(job) = self.next_job(from_level0) {
             self.activity.preemptions.add(1);

@@ -1,7 +1,7 @@
 //! The parts of an open engine, shared by its handles and background threads.
 //!
-//! Locks, in the order they are taken: `committer.lead` (one commit group at a time),
-//! `manifest` (one installation at a time), `publish` (one change of the view at a time).
+//! Locks, in the order they are taken: `copying` (shared), `committer.lead` (one commit group at a
+//! time), `manifest` (one installation at a time), `publish` (one change of the view at a time).
 //! Readers take none of them.
 
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::engine::background::Work;
 use crate::engine::cache::BlockCache;
@@ -61,6 +61,8 @@ pub(crate) struct Core {
     pub(crate) committer: Committer,
     pub(crate) work: Work,
     pub(crate) closed: AtomicBool,
+    /// Read by every copy of the store that is being made; `close` waits for it.
+    pub(crate) copying: RwLock<()>,
     /// Held until the last handle is gone or `close` releases it.
     pub(crate) lock: Mutex<Option<Box<dyn LockGuard>>>,
 }

@@ -8,12 +8,14 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::engine::batch::{Batch, TreeId};
+use crate::engine::checkpoint::Progress;
 use crate::engine::config::{EngineConfig, WriteOptions};
 use crate::engine::core::Core;
 use crate::engine::entry::Sequence;
 use crate::engine::files::FileNumber;
 use crate::engine::iter::{Iter, IterOptions};
 use crate::engine::recovery;
+use crate::engine::sample::Sampler;
 use crate::engine::snapshot::{ReservedNumber, SnapshotPin};
 use crate::engine::sstable::Properties;
 use crate::engine::stats::Stats;
@@ -52,6 +54,15 @@ impl Engine {
     /// `false` when the time ran out; a limit of zero only asks.
     pub fn wait_durable(&self, commit: Commit, timeout: Option<Duration>) -> Result<bool> {
         self.core.wait_durable(commit, timeout)
+    }
+
+    /// From now on, whatever the sync mode, commits are made durable in the background within
+    /// the interval that the options give.
+    #[inline]
+    pub fn sync_at_intervals(&self) {
+        if !self.core.work.syncs_at_intervals.load(Ordering::Relaxed) {
+            self.core.work.syncs_at_intervals.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Makes all earlier commits survive a power cut.
@@ -115,6 +126,12 @@ impl Engine {
         self.core.sequences.visible()
     }
 
+    /// The sequence of the last commit that wrote to `tree` since the store was opened, 0 if there
+    /// was none. At least that of every commit that is visible when this is called.
+    pub fn last_write(&self, tree: TreeId) -> Sequence {
+        self.core.committer.last_write(tree)
+    }
+
     /// Writes all memtables to tables.
     pub fn flush(&self) -> Result<()> {
         self.core.flush()
@@ -123,6 +140,12 @@ impl Engine {
     /// Flushes, then rewrites all tables so that nothing dead is left.
     pub fn compact(&self) -> Result<()> {
         self.core.compact()
+    }
+
+    /// Has every table judged for waste now, rather than within `reclaim_interval_s`, and returns
+    /// when what that found is gone.
+    pub fn reclaim(&self) -> Result<()> {
+        self.core.reclaim()
     }
 
     /// Returns when the background threads have nothing left to do.
@@ -167,6 +190,31 @@ impl Engine {
         Ok(())
     }
 
+    /// Makes a copy of the store in `dir`, which must not exist, by hard links: at once whatever
+    /// the size, on the same file system, while reads and writes go on. It holds every commit that
+    /// had returned when this was called, and opens as a store of its own.
+    pub fn checkpoint(&self, dir: &Path) -> Result<()> {
+        self.core.checkpoint(dir)
+    }
+
+    /// The same by copying to any file system. The copy is read back and compared with its
+    /// checksums. `progress` is told the bytes copied and those in all, and may end it: `false`,
+    /// and nothing is left of it.
+    pub fn backup(
+        &self,
+        fs: &Arc<dyn FileSystem>,
+        dir: &Path,
+        progress: &mut Progress<'_>,
+    ) -> Result<bool> {
+        self.core.backup(fs, dir, progress)
+    }
+
+    /// An error once [`Engine::close`] was called.
+    #[inline]
+    pub fn check_open(&self) -> Result<()> {
+        self.core.check_open()
+    }
+
     /// Refuses new work, writes everything to tables, stops the threads, releases the directory.
     /// Calling it again does nothing. An error means that something could not be flushed: it is
     /// still in the log.
@@ -176,6 +224,7 @@ impl Engine {
         }
         self.core.refuse_commits();
         self.core.work.stop();
+        let _no_copies = self.core.copying.write();
         // Compactions in threads of the user end soon too, and nothing may write to the directory
         // after it is released.
         let _paused = self.core.work.pause_compaction();
@@ -258,7 +307,7 @@ impl Snapshot {
 /// Reads at one moment. See [`Engine::reader`].
 #[derive(Clone, Debug)]
 pub struct Reader {
-    view: Arc<View>,
+    pub(super) view: Arc<View>,
     sequence: Sequence,
 }
 
@@ -274,9 +323,19 @@ impl Reader {
         self.view.get(tree, key, self.sequence, GetOptions::default())
     }
 
+    /// The value of `key`, leaving the block cache as it is: for a look that will not come again.
+    pub fn peek(&self, tree: TreeId, key: &[u8]) -> Result<Option<Bytes>> {
+        self.view.get(tree, key, self.sequence, GetOptions { no_fill: true })
+    }
+
     /// An iterator over the keys of `tree`.
     pub fn iter(&self, tree: TreeId, options: IterOptions) -> Result<Iter> {
         Arc::clone(&self.view).iter(tree, self.sequence, options)
+    }
+
+    /// Draws keys within the bounds at random.
+    pub fn sampler(&self, tree: TreeId, options: IterOptions) -> Result<Sampler> {
+        Sampler::new(&self.view, tree, self.sequence, options)
     }
 
     /// What every table of `tree` says of itself, by file number.

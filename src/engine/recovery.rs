@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::engine::background::{self, Work};
 use crate::engine::batch::TreeId;
@@ -281,6 +281,7 @@ impl Opening {
             committer: Committer::default(),
             work: Work::default(),
             closed: AtomicBool::new(false),
+            copying: RwLock::new(()),
             lock: Mutex::new(self.lock.take()),
         }
     }

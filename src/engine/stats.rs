@@ -13,10 +13,13 @@ pub(crate) struct Activity {
     pub(crate) flushed_bytes: Counter,
     pub(crate) merges: Counter,
     pub(crate) merges_for_tombstones: Counter,
+    pub(crate) merges_for_waste: Counter,
     pub(crate) merge_read_bytes: Counter,
     pub(crate) merge_written_bytes: Counter,
     pub(crate) moves: Counter,
     pub(crate) drops: Counter,
+    pub(crate) dropped_bytes: Counter,
+    pub(crate) dropped_entries: Counter,
     pub(crate) preemptions: Counter,
     pub(crate) shadowed: Counter,
     pub(crate) filtered: Counter,
@@ -52,9 +55,9 @@ pub struct TreeStats {
     pub block_reads: u64,
     /// Bytes of them.
     pub block_read_bytes: u64,
-    /// Blocks found in the cache.
+    /// Blocks found in the cache, by reads that fill it.
     pub cache_hits: u64,
-    /// Blocks looked for in the cache in vain.
+    /// Blocks such reads looked for in the cache in vain.
     pub cache_misses: u64,
     /// Filters asked.
     pub filter_checks: u64,
@@ -81,6 +84,8 @@ pub struct Stats {
     pub merges: u64,
     /// Of these, made because a file was mostly tombstones.
     pub merges_for_tombstones: u64,
+    /// Of these, made because much of a file was what the filter would let go.
+    pub merges_for_waste: u64,
     /// Bytes read by merges.
     pub merge_read_bytes: u64,
     /// Bytes written by merges.
@@ -89,6 +94,14 @@ pub struct Stats {
     pub moves: u64,
     /// Tables dropped unread.
     pub drops: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+    /// Their entries.
+    pub dropped_entries: u64,
+    /// Bytes of tables that their filters would let go, by the last judgement of each.
+    pub waste_bytes: u64,
+    /// Milliseconds since the table was judged, or made, whose turn was longest ago.
+    pub judged_ms_ago: u64,
     /// Merges interrupted by a more urgent one.
     pub preemptions: u64,
     /// Entries dropped by merges because a newer version hid them.
@@ -178,6 +191,7 @@ impl Core {
         let resident =
             files.filter_map(|file| file.opened()).map(|table| table.resident_bytes() as u64);
         let (snapshots, reserved) = self.sequences.counts();
+        let (waste_bytes, judged_ago) = self.waste_known();
         let mut stats = Stats {
             trees: self.tree_stats(),
             commits: a.commits.sum(),
@@ -186,10 +200,15 @@ impl Core {
             flushed_bytes: a.flushed_bytes.sum(),
             merges: a.merges.sum(),
             merges_for_tombstones: a.merges_for_tombstones.sum(),
+            merges_for_waste: a.merges_for_waste.sum(),
             merge_read_bytes: a.merge_read_bytes.sum(),
             merge_written_bytes: a.merge_written_bytes.sum(),
             moves: a.moves.sum(),
             drops: a.drops.sum(),
+            dropped_bytes: a.dropped_bytes.sum(),
+            dropped_entries: a.dropped_entries.sum(),
+            waste_bytes,
+            judged_ms_ago: u64::try_from(judged_ago.as_millis()).unwrap_or(u64::MAX),
             preemptions: a.preemptions.sum(),
             shadowed: a.shadowed.sum(),
             filtered: a.filtered.sum(),

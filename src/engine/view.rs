@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::engine::batch::TreeId;
-use crate::engine::entry::{Sequence, hash_key};
+use crate::engine::entry::{Sequence, Tag, hash_key};
 use crate::engine::iter::{Iter, IterOptions};
 use crate::engine::memtable::{Memtable, MemtableCursor};
 use crate::engine::source::{LevelCursor, Source};
@@ -165,10 +165,54 @@ impl View {
         Ok(Iter::new(self, sources, sequence, options))
     }
 
-    fn memtable_sources(&self, tree: TreeId) -> Vec<Source> {
+    /// The tag of the newest entry of `key` at `sequence`, a delete's too.
+    pub(crate) fn newest(
+        &self,
+        tree: TreeId,
+        key: &[u8],
+        sequence: Sequence,
+        fill_cache: bool,
+    ) -> Result<Option<Tag>> {
+        let hash = hash_key(key);
+        for memtable in self.memtables(tree) {
+            if let Some(found) = memtable.get(hash, key, sequence) {
+                return Ok(Some(found.tag()));
+            }
+        }
+        let levels = self.version.trees.get(tree.index()).ok_or_else(|| unknown(tree))?;
+        let level0 = levels.level(0).iter().filter(|file| file.meta().overlaps(key, key));
+        let deeper = (1..LEVELS).filter_map(|level| levels.file_for(level, key));
+        for file in level0.chain(deeper) {
+            if let Some(hit) = file.table()?.get(key, hash, sequence, fill_cache)? {
+                return Ok(Some(hit.tag));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The memtables of `tree` that hold anything, newest first.
+    pub(crate) fn memtables(&self, tree: TreeId) -> impl Iterator<Item = &Arc<Memtable>> {
         let sets = std::iter::once(&self.active).chain(&self.frozen);
-        sets.filter_map(|set| set.trees.get(tree.index()))
+        sets.filter_map(move |set| set.trees.get(tree.index()))
             .filter(|memtable| !memtable.is_empty())
+    }
+
+    /// The tables of `tree` that may hold keys of `[lower, upper)`.
+    pub(crate) fn tables_between<'v>(
+        &'v self,
+        tree: TreeId,
+        lower: Option<&'v [u8]>,
+        upper: Option<&'v [u8]>,
+    ) -> impl Iterator<Item = &'v Arc<TableFile>> {
+        let levels = self.version.trees.get(tree.index());
+        levels.into_iter().flat_map(|levels| levels.files()).filter(move |file| {
+            lower.is_none_or(|lower| *file.meta().largest >= *lower)
+                && upper.is_none_or(|upper| *file.meta().smallest < *upper)
+        })
+    }
+
+    fn memtable_sources(&self, tree: TreeId) -> Vec<Source> {
+        self.memtables(tree)
             .map(|memtable| Source::Memtable(MemtableCursor::new(Arc::clone(memtable))))
             .collect()
     }

@@ -5,16 +5,17 @@
 //! nothing held, so that the next group is written while the device flushes this one.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::engine::batch::Batch;
+use crate::engine::batch::{Batch, LANES, TreeId};
 use crate::engine::config::WriteOptions;
 use crate::engine::core::Core;
 use crate::engine::entry::{Sequence, Tag, hash_key};
 use crate::engine::view::View;
+use crate::engine::wal::record::RECORD_ALIGNMENT;
 use crate::engine::wal::{Log, LogPosition};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::SyncMode;
@@ -28,11 +29,49 @@ pub struct Commit {
     pub position: LogPosition,
 }
 
+/// Bits of a place that give the offset in the segment, in units of the records' alignment.
+const OFFSET_BITS: u32 = 30;
+
+impl Commit {
+    /// Where the log must be synced to, as one number: enough for [`Engine::wait_durable`], in the
+    /// order of commits, and never 0.
+    ///
+    /// [`Engine::wait_durable`]: crate::engine::Engine::wait_durable
+    pub fn place(&self) -> u64 {
+        (self.position.segment << OFFSET_BITS) | (self.position.offset / RECORD_ALIGNMENT)
+    }
+
+    /// A commit that is durable when the one with this place is.
+    pub fn at_place(place: u64) -> Self {
+        let offset = (place & ((1 << OFFSET_BITS) - 1)) * RECORD_ALIGNMENT;
+        Self { sequence: 0, position: LogPosition::new(place >> OFFSET_BITS, offset) }
+    }
+}
+
 /// Serialises commits.
 #[derive(Debug, Default)]
 pub(crate) struct Committer {
     lead: Mutex<Lead>,
     queue: Mutex<Vec<Arc<Pending>>>,
+    /// By lane: no later commit that is visible has written to its trees.
+    last_writes: [AtomicU64; LANES],
+}
+
+impl Committer {
+    /// The sequence of the last commit that wrote to `tree` in this life, or a later one. What is
+    /// visible before this is called counts.
+    pub(crate) fn last_write(&self, tree: TreeId) -> Sequence {
+        self.last_writes.get(tree.lane()).map_or(Sequence::MAX, |last| last.load(Ordering::Acquire))
+    }
+
+    /// Called by the leader before `sequence` is published.
+    fn note_writes(&self, batches: &[&mut Batch], sequence: Sequence) {
+        for (lane, last) in self.last_writes.iter().enumerate() {
+            if batches.iter().any(|batch| batch.writes_to(lane)) {
+                last.store(sequence, Ordering::Release);
+            }
+        }
+    }
 }
 
 /// What only the leader touches.
@@ -172,6 +211,7 @@ impl Core {
             }
         };
         self.apply(batches).map_err(|error| self.health.degrade(&error))?;
+        self.committer.note_writes(batches, sequence);
         self.sequences.publish(sequence);
         self.activity.commits.add(batches.len() as u64);
         if log.needs_preparation() {

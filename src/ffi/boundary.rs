@@ -10,10 +10,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::err::{Report, lsmkv_err};
 use crate::ffi::handle::{self, lsmkv_db};
+use crate::ffi::inside::Inside;
+use crate::ffi::on::On;
 use crate::ffi::status::lsmkv_status;
 use crate::types::Db;
 
-/// Runs a call on a handle.
+/// Runs a call on a handle that is no batch.
 ///
 /// # Safety
 /// `db` is NULL or a handle of this library; `err` is NULL or memory for an `lsmkv_err` that no
@@ -22,11 +24,57 @@ use crate::types::Db;
 pub(super) unsafe fn call(
     db: *mut lsmkv_db,
     err: *mut lsmkv_err,
-    body: impl FnOnce(&Db) -> Result<lsmkv_status>,
+    body: impl FnOnce(&On<'_>) -> Result<lsmkv_status>,
 ) -> lsmkv_status {
     // SAFETY: the caller's promises.
-    let (report, entered) = unsafe { (Report::new(err), handle::enter(db)) };
-    finish(report, entered.and_then(|entered| degrading(entered.db(), body)))
+    unsafe { write(db, err, |on| on.reads().and_then(|()| body(on))) }
+}
+
+/// Runs a call on a handle that may be a batch, which notes writes and runs them later.
+///
+/// # Safety
+/// As for [`call`].
+#[inline]
+pub(super) unsafe fn write(
+    db: *mut lsmkv_db,
+    err: *mut lsmkv_err,
+    body: impl FnOnce(&On<'_>) -> Result<lsmkv_status>,
+) -> lsmkv_status {
+    // SAFETY: the caller's promises.
+    unsafe { call_inside(db, err, |inside| inside.run(body)) }
+}
+
+/// Runs a call on a handle of any kind.
+///
+/// # Safety
+/// As for [`call`].
+#[inline]
+pub(super) unsafe fn call_inside(
+    db: *mut lsmkv_db,
+    err: *mut lsmkv_err,
+    body: impl FnOnce(&Inside) -> Result<lsmkv_status>,
+) -> lsmkv_status {
+    // SAFETY: the caller's promises.
+    unsafe {
+        let entered = handle::enter(db);
+        call_on(err, entered, |entered| entered.inside().store(), |entered| body(entered.inside()))
+    }
+}
+
+/// Runs a call on something of a store, which `store` gives, unless it could not be entered.
+///
+/// # Safety
+/// `err` is NULL or memory for an `lsmkv_err` that no other thread uses.
+#[inline]
+pub(super) unsafe fn call_on<T>(
+    err: *mut lsmkv_err,
+    entered: Result<T>,
+    store: impl FnOnce(&T) -> &Db,
+    body: impl FnOnce(&T) -> Result<lsmkv_status>,
+) -> lsmkv_status {
+    // SAFETY: the caller's promise.
+    let report = unsafe { Report::new(err) };
+    finish(report, entered.and_then(|entered| degrading(&entered, store, body)))
 }
 
 /// Runs a call that has no handle, or ends one.
@@ -48,14 +96,18 @@ fn finish(report: Report, outcome: Result<lsmkv_status>) -> lsmkv_status {
     }
 }
 
-fn degrading<T>(db: &Db, body: impl FnOnce(&Db) -> Result<T>) -> Result<T> {
-    let outcome = caught(|| body(db));
+fn degrading<T, R>(
+    entered: &T,
+    store: impl FnOnce(&T) -> &Db,
+    body: impl FnOnce(&T) -> Result<R>,
+) -> Result<R> {
+    let outcome = caught(|| body(entered));
     if let Err(error) = &outcome
         && error.kind() == ErrorKind::Panic
     {
         // A second panic changes nothing: the first is reported.
         let _ = caught(|| {
-            db.degrade(error);
+            store(entered).degrade(error);
             Ok(())
         });
     }
@@ -91,15 +143,15 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_a_status_and_turns_writes_off_while_reads_go_on() {
-        let db = handle::open(Db::open(":memory:", Options::default()).unwrap());
+        let db = handle::open(Inside::Root(Db::open(":memory:", Options::default()).unwrap()));
         // SAFETY: an open handle, and NULL for err.
         unsafe {
-            let set = |db: &Db| db.set(b"k", b"v").map(|()| LSMKV_OK);
+            let set = |on: &On<'_>| on.db().set(b"k", b"v").map(|()| LSMKV_OK);
             assert_eq!(call(db, null_mut(), set), LSMKV_OK);
             assert_eq!(call(db, null_mut(), |_| panic!("injected")), LSMKV_PANIC);
             assert_eq!(call(db, null_mut(), set), LSMKV_DEGRADED);
-            let get = |db: &Db| {
-                assert_eq!(db.get(b"k")?.as_deref(), Some(&b"v"[..]));
+            let get = |on: &On<'_>| {
+                assert_eq!(on.db().get(b"k")?.as_deref(), Some(&b"v"[..]));
                 Ok(LSMKV_OK)
             };
             assert_eq!(call(db, null_mut(), get), LSMKV_OK);

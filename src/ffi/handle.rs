@@ -22,11 +22,11 @@ use parking_lot::Mutex;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::fork;
 use crate::ffi::gate::{Gate, Pass};
+use crate::ffi::inside::Inside;
 use crate::ffi::slice::misuse;
-use crate::types::Db;
 
-/// A database, or a view of one. Made by lsmkv_open, freed by exactly one lsmkv_close. Usable
-/// from any number of threads at once.
+/// A store, or what was made from one: another database of it, a snapshot, a transaction, a
+/// session, a batch. Freed by exactly one lsmkv_close, in any order. See the rules on threads.
 pub struct lsmkv_db {
     _opaque: (),
 }
@@ -39,7 +39,7 @@ const GENERATIONS: usize = 64;
 struct Shell {
     magic: u64,
     gate: AtomicPtr<Gate>,
-    handle: AtomicPtr<Db>,
+    handle: AtomicPtr<Inside>,
     generation: AtomicUsize,
     /// The fork generation of the process that opened the handle.
     forks: AtomicU32,
@@ -65,20 +65,20 @@ static POOL: AtomicPtr<Mutex<Pool>> = AtomicPtr::new(null_mut());
 
 /// A call inside a handle. The handle is not freed before this is dropped.
 pub(super) struct Entered {
-    db: NonNull<Db>,
+    inside: NonNull<Inside>,
     _pass: Pass<'static>,
 }
 
 impl Entered {
-    pub(super) fn db(&self) -> &Db {
+    pub(super) fn inside(&self) -> &Inside {
         // SAFETY: `enter` found the handle open after counting itself in, and `close` frees it
         // only after the gate has drained, that is after `_pass` is dropped.
-        unsafe { self.db.as_ref() }
+        unsafe { self.inside.as_ref() }
     }
 }
 
-/// Puts a database into a shell, for C.
-pub(super) fn open(db: Db) -> *mut lsmkv_db {
+/// Puts a database, or what else a handle can be, into a shell, for C.
+pub(super) fn open(inside: Inside) -> *mut lsmkv_db {
     let (shell, gate) = {
         let mut pool = pool().lock();
         (pool.shell(), pool.gate())
@@ -86,7 +86,7 @@ pub(super) fn open(db: Db) -> *mut lsmkv_db {
     let generation = (shell.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
     shell.generation.store(generation, Ordering::Relaxed);
     shell.forks.store(fork::generation(), Ordering::Relaxed);
-    shell.handle.store(Box::into_raw(Box::new(db)), Ordering::Release);
+    shell.handle.store(Box::into_raw(Box::new(inside)), Ordering::Release);
     shell.gate.store(std::ptr::from_ref(gate).cast_mut(), Ordering::SeqCst);
     std::ptr::from_ref(shell).cast_mut().cast::<lsmkv_db>().map_addr(|addr| addr | generation)
 }
@@ -107,15 +107,15 @@ pub(super) unsafe fn enter(db: *mut lsmkv_db) -> Result<Entered> {
     {
         return Err(closed());
     }
-    let db = NonNull::new(shell.handle.load(Ordering::Acquire)).ok_or_else(closed)?;
-    Ok(Entered { db, _pass: pass })
+    let inside = NonNull::new(shell.handle.load(Ordering::Acquire)).ok_or_else(closed)?;
+    Ok(Entered { inside, _pass: pass })
 }
 
-/// Takes the database out of its shell: rejects new calls, waits for those inside.
+/// Takes what is inside out of its shell: rejects new calls, waits for those inside.
 ///
 /// # Safety
 /// `db` is NULL or was returned by `open`.
-pub(super) unsafe fn close(db: *mut lsmkv_db) -> Result<Box<Db>> {
+pub(super) unsafe fn close(db: *mut lsmkv_db) -> Result<Box<Inside>> {
     // SAFETY: the caller's promise.
     let (shell, generation) = unsafe { shell_of(db)? };
     let gate = shell.gate.load(Ordering::Acquire);
@@ -152,9 +152,8 @@ pub(super) fn abandon_in_child(parents_forks: u32) -> bool {
         }
         // SAFETY: a database is taken out of its shell before it is freed, and the child has
         // no other thread that could free it now.
-        if let Some(db) = unsafe { shell.handle.load(Ordering::Acquire).as_ref() } {
-            db.abandon_in_child();
-            open = true;
+        if let Some(inside) = unsafe { shell.handle.load(Ordering::Acquire).as_ref() } {
+            open |= inside.abandon_in_child();
         }
     }
     open
@@ -239,9 +238,14 @@ mod tests {
 
     use super::*;
     use crate::options::Options;
+    use crate::types::Db;
+
+    fn in_memory() -> Inside {
+        Inside::Root(Db::open(":memory:", Options::default()).unwrap())
+    }
 
     fn new_handle() -> *mut lsmkv_db {
-        open(Db::open(":memory:", Options::default()).unwrap())
+        open(in_memory())
     }
 
     /// Every pointer in these tests is NULL or came from `open`.
@@ -258,7 +262,7 @@ mod tests {
     #[test]
     fn a_closed_handle_is_recognised() {
         let db = new_handle();
-        try_enter(db).unwrap().db().set(b"k", b"v").unwrap();
+        try_enter(db).unwrap().inside().store().set(b"k", b"v").unwrap();
         try_close(db).unwrap();
         assert_eq!(try_enter(db).err().unwrap().kind(), ErrorKind::Misuse);
         assert_eq!(try_close(db).unwrap_err().kind(), ErrorKind::Misuse);
@@ -285,7 +289,7 @@ mod tests {
         // SAFETY: the pointer came from `open`.
         let (shell, generation) = unsafe { shell_of(old) }.unwrap();
         let next = (generation + 1) % GENERATIONS;
-        let db = Box::into_raw(Box::new(Db::open(":memory:", Options::default()).unwrap()));
+        let db = Box::into_raw(Box::new(in_memory()));
         shell.generation.store(next, Ordering::SeqCst);
         shell.handle.store(db, Ordering::SeqCst);
         shell.gate.store(Box::leak(Box::<Gate>::default()), Ordering::SeqCst);
@@ -307,7 +311,7 @@ mod tests {
                     .map(|_| {
                         scope.spawn(|| {
                             while let Ok(entered) = try_enter(shared()) {
-                                entered.db().set(b"k", b"v").unwrap();
+                                entered.inside().store().set(b"k", b"v").unwrap();
                                 go.store(true, Ordering::Relaxed);
                             }
                         })

@@ -4,15 +4,35 @@
 //! and lengths, call the layer below, fill the outputs, leave. Whatever goes wrong on the way, a
 //! panic included, becomes a status and a message.
 
+mod batch;
+mod bits;
 mod boundary;
 mod buffer;
+mod command;
 mod db;
 mod err;
+mod flags;
 mod fork;
 mod gate;
+mod generated;
+mod give;
 mod handle;
+mod hash;
+mod inside;
+mod iter;
+mod key;
+mod list;
+mod on;
 mod options;
+mod packed;
+mod reply;
+mod scan;
+mod set;
 mod slice;
 mod status;
+mod string;
+mod transaction;
 mod upkeep;
 mod version;
+mod views;
+mod zset;

@@ -98,9 +98,11 @@ fn descriptions() -> &'static [[CString; 3]] {
     })
 }
 
+/// A string that is text.
+///
 /// # Safety
 /// As for `c_string`.
-unsafe fn text<'a>(name: &str, pointer: *const c_char) -> Result<&'a str> {
+pub(super) unsafe fn text<'a>(name: &str, pointer: *const c_char) -> Result<&'a str> {
     // SAFETY: the caller's promise.
     let text = unsafe { c_string(name, pointer)? };
     text.to_str().map_err(|_| Error::new(ErrorKind::Invalid, format!("{name} is not UTF-8")))

@@ -7,6 +7,20 @@ use std::fmt::Display;
 
 use crate::error::{Error, ErrorKind, Result};
 
+/// Most elements of an array taken in one call; a larger number is no number of what exists.
+const MOST_ITEMS: usize = 1 << 32;
+
+/// Bytes of the caller, for functions that take several: `len` bytes at `data`; (NULL, 0) is an
+/// empty one.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct lsmkv_slice {
+    /// The bytes.
+    pub data: *const u8,
+    /// Their number.
+    pub len: usize,
+}
+
 /// `len` bytes at `data`; an empty slice may be (NULL, 0). `check` sees the length first.
 ///
 /// # Safety
@@ -28,6 +42,32 @@ pub(super) unsafe fn input<'a>(
     // SAFETY: not NULL, and `len` readable bytes by the caller's promise; the limits that
     // `check` enforces are far below isize::MAX.
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), len) })
+}
+
+impl lsmkv_slice {
+    /// No bytes.
+    pub(super) const EMPTY: Self = Self { data: std::ptr::null(), len: 0 };
+
+    /// Bytes for the caller to read for as long as they live.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        Self { data: bytes.as_ptr(), len: bytes.len() }
+    }
+}
+
+/// `n` elements at `data`, which may not be NULL.
+///
+/// # Safety
+/// `data` is NULL or points to `n` elements that nobody writes during the call.
+pub(super) unsafe fn array<'a, T>(name: &str, data: *const T, n: usize) -> Result<&'a [T]> {
+    if data.is_null() {
+        return Err(misuse(format_args!("{name} is NULL but there should be {n}")));
+    }
+    if n > MOST_ITEMS {
+        let message = format!("{n} {name} are more than one call takes");
+        return Err(Error::new(ErrorKind::TooLarge, message));
+    }
+    // SAFETY: not NULL, and that many elements by the caller's promise; their number is bounded.
+    Ok(unsafe { std::slice::from_raw_parts(data, n) })
 }
 
 /// A NUL-terminated string that may not be NULL.
@@ -62,6 +102,11 @@ impl<T> Out<T> {
             return Err(misuse(format_args!("{name} is NULL: there is nowhere to put the answer")));
         }
         Ok(self)
+    }
+
+    /// Whether there is a place.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.0.is_null()
     }
 
     /// Fills the place, if there is one.

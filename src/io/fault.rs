@@ -296,6 +296,10 @@ impl FileSystem for FaultFs {
         self.inner.resolve(dir)
     }
 
+    fn is_volatile(&self) -> bool {
+        self.inner.is_volatile()
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.call(Method::SyncDir, dir, |fs| fs.sync_dir(dir))
     }

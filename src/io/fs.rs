@@ -38,6 +38,10 @@ pub trait FileSystem: Send + Sync + Debug {
     fn resolve(&self, dir: &Path) -> io::Result<PathBuf> {
         Ok(dir.to_owned())
     }
+    /// Whether all of it goes with the process.
+    fn is_volatile(&self) -> bool {
+        false
+    }
     /// Makes names created, renamed or removed in `dir` durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// Takes the exclusive lock of a store directory (creating `path` if needed) until the guard

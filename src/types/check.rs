@@ -127,7 +127,7 @@ impl Check {
                 return Ok(());
             };
             let row = score_key(&subject.prefix, score, member);
-            if check.reader.get(SCORE, &row)?.is_none() {
+            if check.reader.peek(SCORE, &row)?.is_none() {
                 let text = || format!("{} is not among the scores", shown(member));
                 check.problem(&subject.name, text);
             }
@@ -148,7 +148,7 @@ impl Check {
                 continue;
             };
             let score = score_from_bytes(*score);
-            let stored = self.reader.get(DATA, &row_key(&subject.prefix, member))?;
+            let stored = self.reader.peek(DATA, &row_key(&subject.prefix, member))?;
             let stored = stored.and_then(|it| <[u8; 8]>::try_from(&it[..]).ok()).map(stored_score);
             // Equal as numbers: only the member's row keeps the sign of zero.
             if stored != Some(score) {

@@ -2,8 +2,8 @@
 //!
 //! A round walks the tables of the meta tree whose histogram shows something expired, and the
 //! memtables if something there may have, without filling the cache. What it finds it deletes in
-//! batches until it has caught up; each key is looked at again under its lock, since it may have
-//! been written meanwhile. A table that was walked is left alone until more of it has expired.
+//! batches until it has caught up, a few keys under their locks at a time; each key is looked at
+//! again under its lock, since it may have been written meanwhile. A table that was walked is left alone until more of it has expired.
 //!
 //! Threads: one, with a weak hold on the store; it sleeps on a condition variable and ends at once
 //! when the store is closed or its last handle is dropped. `Db::clean_expired` runs a round in the
@@ -25,11 +25,13 @@ use crate::engine::{IterOptions, Properties};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
 use crate::types::reclaim::histogram_of;
-use crate::types::store::Store;
+use crate::types::store::{Counts, Store};
 use crate::types::txn::META;
 
 /// Records walked before the files and memtables in hand are let go and taken anew.
 const STRETCH: usize = 65_536;
+/// Keys that are locked together; ordered by stripe, they take about a quarter as many.
+const LOCKED: usize = 32;
 /// The longest rest after a batch.
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
@@ -227,24 +229,30 @@ impl Store {
         Ok(deleted)
     }
 
-    /// Deletes those keys that have still expired, now that no one else can write them.
+    /// Deletes those keys that have still expired, a few at a time: all at once would lock nearly
+    /// every stripe. Nothing is lost if a power cut takes it back.
     pub(super) fn delete_expired(&self, database: u32, keys: &[&[u8]]) -> Result<u64> {
-        if keys.is_empty() {
-            return Ok(0);
-        }
-        self.write(database, keys, |tx| {
+        let mut keys = keys.to_vec();
+        self.sort_by_stripe(self.spaces().of(database)?, &mut keys);
+        keys.chunks(LOCKED).map(|some| self.delete_few_expired(database, some)).sum()
+    }
+
+    fn delete_few_expired(&self, database: u32, keys: &[&[u8]]) -> Result<u64> {
+        let (deleted, _) = self.write(database, keys, Counts::No, |tx| {
             tx.frees_space();
             let mut deleted = 0;
             for key in keys {
                 let record = tx.row(META, &meta_key(tx.space(), key))?;
                 let header = record.and_then(|record| Header::decode(&record).ok());
+                // Again, now that no one else can write it.
                 if header.is_some_and(|header| header.expired(tx.now())) {
                     tx.delete_record(key);
                     deleted += 1;
                 }
             }
             Ok(deleted)
-        })
+        })?;
+        Ok(deleted)
     }
 }
 

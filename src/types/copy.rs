@@ -1,13 +1,14 @@
 //! RENAME, COPY, MOVE: a key's value under another name or in another database.
 //!
 //! A string is one record. The rows of a collection bear its key, so they are written again under
-//! a version of their own: the time is that of the number of members, and so is the memory, since
-//! all of it is one batch. The old rows are not touched: no record names them any more.
+//! a version of their own, as they are walked: the time is that of the number of members, the
+//! memory is bounded (see `build`). The old rows are not touched: no record names them any more.
 
 use crate::encoding::keys::{after_prefix, prefix, row_key};
-use crate::encoding::meta::{Body, Type, encode_collection};
+use crate::encoding::meta::{Body, Type};
 use crate::engine::TreeId;
 use crate::error::{Error, ErrorKind, Result};
+use crate::types::build::Build;
 use crate::types::db::commands;
 use crate::types::txn::{DATA, Record, SCORE, Tx};
 
@@ -101,14 +102,14 @@ impl Tx<'_> {
         let body = self.body(key, record)?;
         let source = prefix(self.space(), key, body.version());
         self.on_database(database, |tx| {
-            let version = tx.new_version();
-            let target = prefix(tx.space(), to, version);
+            let mut build = tx.build(to)?;
+            let version = build.version();
             let copied = match body {
                 Body::Members { size, .. } => {
                     let end = after_prefix(&source);
-                    tx.copy_rows(DATA, &source, &target, &source, end.as_deref())?;
+                    tx.copy_rows(DATA, &source, &source, end.as_deref(), &mut build)?;
                     if record.header.kind == Type::ZSet {
-                        tx.copy_rows(SCORE, &source, &target, &source, end.as_deref())?;
+                        tx.copy_rows(SCORE, &source, &source, end.as_deref(), &mut build)?;
                     }
                     Body::Members { version, size }
                 }
@@ -116,27 +117,27 @@ impl Tx<'_> {
                     // Rows outside are dead.
                     let first = row_key(&source, &head.to_be_bytes());
                     let end = row_key(&source, &tail.to_be_bytes());
-                    tx.copy_rows(DATA, &source, &target, &first, Some(&end))?;
+                    tx.copy_rows(DATA, &source, &first, Some(&end), &mut build)?;
                     Body::Span { version, head, tail }
                 }
             };
-            tx.put_record(to, encode_collection(record.header, copied))
+            build.finish(tx, to, record.header, copied)
         })
     }
 
-    /// Writes the rows of `[lower, upper)`, which begin with `source`, again with `target`.
+    /// Writes the rows of `[lower, upper)`, which begin with `source`, again as those of `build`.
     fn copy_rows(
-        &mut self,
+        &self,
         tree: TreeId,
         source: &[u8],
-        target: &[u8],
         lower: &[u8],
         upper: Option<&[u8]>,
+        build: &mut Build<'_>,
     ) -> Result<()> {
         let mut walk = self.rows(tree, lower, upper, false)?;
         while walk.advance()? {
             let sub_key = walk.key().get(source.len()..).unwrap_or_default();
-            self.put_row(tree, &row_key(target, sub_key), walk.value_bytes());
+            build.put(tree, sub_key, walk.value())?;
         }
         Ok(())
     }

@@ -3,18 +3,30 @@
 //! In Rust and C a scan's cursor is the bytes at which it goes on. Redis clients expect a number,
 //! below 2^53 for those that keep numbers as doubles: it names an entry of this table, which
 //! forgets the oldest when it is full. A number it does not know, or that another scan was given,
-//! starts from the beginning: elements may come twice, none is left out. For the same reason the
-//! numbers of each open store begin at a random place: one from an earlier life is unknown.
+//! starts from the beginning: elements may come twice, none is left out.
+//!
+//! A clean close saves the newest entries, and the next open knows their numbers. The numbers that
+//! an open store hands out itself begin at a random place: one from a life that was not closed is
+//! unknown, and no number is handed out for two positions. So it does no harm if the table of an
+//! earlier life is loaded again, after a life that ended without a close.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use parking_lot::Mutex;
+
+use crate::encoding::cursors::{Cursor, decode, encode};
+use crate::encoding::keys::{MetaKey, Space, meta_key};
+use crate::engine::{Batch, Engine, WriteOptions};
+use crate::error::Result;
+use crate::types::txn::META;
 
 /// Entries kept.
 const MOST_ENTRIES: usize = 4096;
 /// Bytes of positions kept, whatever their number; the newest entry is kept in any case.
 const MOST_BYTES: usize = 16 << 20;
+/// Bytes of positions saved.
+const MOST_SAVED: usize = 1 << 20;
 
 /// The table of one open store.
 #[derive(Debug)]
@@ -22,48 +34,95 @@ pub(crate) struct Cursors(Mutex<Table>);
 
 #[derive(Debug)]
 struct Table {
-    /// Their numbers are consecutive.
-    entries: VecDeque<Entry>,
-    /// The number of the first entry.
-    first: u64,
+    entries: HashMap<u64, Cursor>,
+    /// Their numbers, oldest first.
+    order: VecDeque<u64>,
+    next: u64,
     bytes: usize,
+    /// Whether there are entries that no close has saved.
+    changed: bool,
 }
 
-#[derive(Debug)]
-struct Entry {
-    /// A hash of what is being scanned.
-    scope: u64,
-    position: Vec<u8>,
+/// Where a clean close leaves the table.
+fn record() -> MetaKey {
+    meta_key(Space::RESERVED, b"cursors")
 }
 
 impl Cursors {
     pub(crate) fn new() -> Self {
         // Half of the numbers below 2^53 lie ahead: more than any process hands out.
-        let first = (random() >> 12).max(1);
-        Self(Mutex::new(Table { entries: VecDeque::new(), first, bytes: 0 }))
+        let next = (random() >> 12).max(1);
+        let (entries, order) = (HashMap::new(), VecDeque::new());
+        Self(Mutex::new(Table { entries, order, next, bytes: 0, changed: false }))
+    }
+
+    /// With what the last clean close saved.
+    pub(crate) fn load(engine: &Engine) -> Result<Self> {
+        let cursors = Self::new();
+        if let Some(saved) = engine.get(META, &record())? {
+            let mut table = cursors.0.lock();
+            decode(&saved).into_iter().for_each(|cursor| table.add(cursor));
+            drop(table);
+        }
+        Ok(cursors)
+    }
+
+    /// Leaves the newest entries for the next open.
+    pub(crate) fn save(&self, engine: &Engine) -> Result<()> {
+        let mut batch = Batch::new();
+        {
+            let mut table = self.0.lock();
+            if !table.changed {
+                return Ok(());
+            }
+            batch.put(META, &record(), &table.newest(MOST_SAVED));
+            table.changed = false;
+        }
+        engine.commit(&mut batch, WriteOptions::default()).map(|_| ())
     }
 
     /// A number for this position in what `scope` is a hash of.
     pub(crate) fn remember(&self, scope: u64, position: Vec<u8>) -> u64 {
         let mut table = self.0.lock();
-        table.bytes += position.len();
-        table.entries.push_back(Entry { scope, position });
-        while table.entries.len() > MOST_ENTRIES
-            || (table.bytes > MOST_BYTES && table.entries.len() > 1)
-        {
-            let forgotten = table.entries.pop_front().map_or(0, |entry| entry.position.len());
-            table.bytes -= forgotten;
-            table.first += 1;
-        }
-        table.first + table.entries.len() as u64 - 1
+        let number = table.next;
+        table.next += 1;
+        table.changed = true;
+        table.add(Cursor { number, scope, position });
+        number
     }
 
     /// Where to go on; empty, the beginning, for a number that was not given for this scope.
     pub(crate) fn recall(&self, scope: u64, number: u64) -> Vec<u8> {
         let table = self.0.lock();
-        let index = number.checked_sub(table.first).and_then(|index| usize::try_from(index).ok());
-        let entry = index.and_then(|index| table.entries.get(index));
-        entry.filter(|entry| entry.scope == scope).map_or_else(Vec::new, |e| e.position.clone())
+        let entry = table.entries.get(&number).filter(|entry| entry.scope == scope);
+        entry.map_or_else(Vec::new, |entry| entry.position.clone())
+    }
+}
+
+impl Table {
+    fn add(&mut self, cursor: Cursor) {
+        self.bytes += cursor.position.len();
+        self.order.push_back(cursor.number);
+        self.entries.insert(cursor.number, cursor);
+        while self.order.len() > MOST_ENTRIES || (self.bytes > MOST_BYTES && self.order.len() > 1) {
+            let oldest = self.order.pop_front().and_then(|number| self.entries.remove(&number));
+            self.bytes -= oldest.map_or(0, |entry| entry.position.len());
+        }
+    }
+
+    /// The record of the newest entries with so many bytes of positions.
+    fn newest(&self, most: usize) -> Vec<u8> {
+        let mut left = most;
+        let newest_first = self.order.iter().rev().filter_map(|number| self.entries.get(number));
+        let mut kept: Vec<&Cursor> = newest_first
+            .take_while(|entry| {
+                let rest = left.checked_sub(entry.position.len());
+                left = rest.unwrap_or(0);
+                rest.is_some()
+            })
+            .collect();
+        kept.reverse();
+        encode(kept.into_iter())
     }
 }
 
@@ -74,7 +133,14 @@ pub(crate) fn random() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
     use super::*;
+    use crate::engine::MemFs;
+    use crate::io::clock::ManualClock;
+    use crate::options::Options;
+    use crate::types::{Db, ScanOptions};
 
     #[test]
     fn a_number_leads_back_to_its_position_as_often_as_asked_but_only_in_its_scope() {
@@ -104,5 +170,61 @@ mod tests {
         let large = cursors.remember(1, vec![7; MOST_BYTES + 1]);
         assert_eq!(cursors.recall(1, large).len(), MOST_BYTES + 1);
         assert_eq!(cursors.0.lock().entries.len(), 1);
+    }
+
+    #[test]
+    fn what_is_saved_is_the_newest_within_its_bound() {
+        let cursors = Cursors::new();
+        let old = cursors.remember(1, vec![1; MOST_SAVED / 2]);
+        let kept = [cursors.remember(1, vec![2; MOST_SAVED / 2]), cursors.remember(2, vec![3; 9])];
+        let record = cursors.0.lock().newest(MOST_SAVED);
+        let saved: Vec<u64> = decode(&record).iter().map(|cursor| cursor.number).collect();
+        assert_eq!(saved, kept);
+        assert!(record.len() < MOST_SAVED + 100 && !saved.contains(&old));
+    }
+
+    fn open(fs: &MemFs) -> Db {
+        let clock = Arc::new(ManualClock::at(1000));
+        Db::open_on(Arc::new(fs.clone()), Path::new("/db"), Options::default(), clock).unwrap()
+    }
+
+    /// A number for a position in the scan of the database.
+    fn begin_scan(db: &Db) -> u64 {
+        db.read(|tx| {
+            let (next, _) = tx.scan(b"", &ScanOptions::default())?;
+            Ok(tx.cursor_number(None, next))
+        })
+        .unwrap()
+    }
+
+    fn position(db: &Db, number: u64) -> Vec<u8> {
+        db.read(|tx| Ok(tx.cursor_position(None, number))).unwrap()
+    }
+
+    #[test]
+    fn a_number_is_good_after_a_clean_close_and_unknown_after_another_end() {
+        let fs = MemFs::untracked();
+        let db = open(&fs);
+        for n in 10..40u8 {
+            db.set(&[b'k', n], b"v").unwrap();
+        }
+        let first = begin_scan(&db);
+        assert_eq!(position(&db, first), [b'k', 20]);
+        db.close().unwrap();
+        let db = open(&fs);
+        assert_eq!(position(&db, first), [b'k', 20]);
+        let second = begin_scan(&db);
+        drop(db);
+        let db = open(&fs);
+        assert_eq!((position(&db, first), position(&db, second)), (vec![b'k', 20], vec![]));
+        let third = begin_scan(&db);
+        db.close().unwrap();
+        let db = open(&fs);
+        assert_eq!((position(&db, first), position(&db, third)), (vec![b'k', 20], vec![b'k', 20]));
+        assert_eq!(db.check().unwrap(), [""; 0]);
+        db.flushall().unwrap();
+        db.compact().unwrap();
+        db.close().unwrap();
+        assert_eq!(position(&open(&fs), first), [b'k', 20]);
     }
 }

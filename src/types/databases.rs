@@ -11,15 +11,16 @@ use crate::encoding::meta::Header;
 use crate::error::Result;
 use crate::types::db::commands;
 use crate::types::glob;
+use crate::types::sizes::{Counted, Moment};
 use crate::types::txn::{META, Tx, Walk};
 
 commands! {
-    /// DBSIZE: how many keys exist: exact, by looking at each.
+    /// DBSIZE: how many keys exist: exact, by looking at each. The number is remembered until a
+    /// record is written or a key expires.
     read fn dbsize() -> i64;
     /// KEYS: the keys that match the pattern, in the order of their bytes.
     read fn keys(pattern: &[u8]) -> Vec<Bytes>;
-    /// RANDOMKEY: some key. Among up to 4,096 each is as likely as any other; among more, one
-    /// that shares few bytes with others is likelier.
+    /// RANDOMKEY: some key, each nearly as likely as any other; exactly so among few.
     read fn randomkey() -> Option<Bytes>;
     /// FLUSHDB: removes all keys of this database, in the same time however many there are. Waits
     /// until no other write is under way.
@@ -35,7 +36,9 @@ impl Tx<'_> {
     /// The records of the selected database from `first` on, expired ones included.
     pub(crate) fn records(&self, first: &[u8], backward: bool) -> Result<Walk> {
         let end = after_prefix(&self.space().to_bytes());
-        self.rows(META, &meta_key(self.space(), first), end.as_deref(), backward)
+        let first = meta_key(self.space(), first);
+        // A walk over all keys must not push out of the cache what commands need.
+        self.rows_cached(META, &first, end.as_deref(), backward, false)
     }
 
     /// The header of a record that [`Tx::records`] shows, if its key exists now.
@@ -45,12 +48,25 @@ impl Tx<'_> {
     }
 
     pub(crate) fn dbsize(&self) -> Result<i64> {
-        let mut walk = self.records(b"", false)?;
-        let mut size = 0;
-        while walk.advance()? {
-            size += i64::from(self.live_header(&walk)?.is_some());
+        let (sizes, last_write) = (self.store().sizes(), self.store().engine().last_write(META));
+        let moment = self.recorded_at().map(|sequence| Moment { sequence, now: self.now() });
+        if let Some(known) = moment.and_then(|it| sizes.recall(self.space(), it, last_write)) {
+            return Ok(known);
         }
-        Ok(size)
+        let (mut keys, mut soonest) = (0, u64::MAX);
+        let mut walk = self.records(b"", false)?;
+        while walk.advance()? {
+            if let Some(header) = self.live_header(&walk)? {
+                keys += 1;
+                if header.expire_ms != 0 {
+                    soonest = soonest.min(header.expire_ms);
+                }
+            }
+        }
+        if let Some(moment) = moment {
+            sizes.remember(self.space(), moment, last_write, Counted { keys, soonest });
+        }
+        Ok(keys)
     }
 
     pub(crate) fn keys(&self, pattern: &[u8]) -> Result<Vec<Bytes>> {
@@ -99,7 +115,7 @@ mod tests {
     use crate::engine::MemFs;
     use crate::io::clock::ManualClock;
     use crate::options::Options;
-    use crate::types::{Db, ExpireIf};
+    use crate::types::{Db, ExpireIf, ScanOptions, ZAdd};
 
     fn on(fs: &Arc<MemFs>, clock: &Arc<ManualClock>) -> Db {
         let (fs, clock) = (fs.clone(), clock.clone());
@@ -195,6 +211,7 @@ mod tests {
         for length in 2..=*replies.iter().max().unwrap() {
             assert!(times(length) <= times(length - 1), "{length}");
         }
+        assert_eq!(db.check().unwrap(), [""; 0]);
     }
 
     #[test]
@@ -217,6 +234,111 @@ mod tests {
         assert_eq!(db.randomkey().unwrap().as_deref(), Some(&b"key:03000"[..]));
         db.del(&[b"key:03000"]).unwrap();
         assert_eq!(db.randomkey().unwrap(), None);
+    }
+
+    /// Blocks of records that were read from files so far.
+    fn block_reads(db: &Db) -> u64 {
+        db.engine_stats().trees[0].block_reads
+    }
+
+    #[test]
+    fn a_size_is_counted_again_only_when_it_may_have_changed() {
+        let clock = Arc::new(ManualClock::at(1000));
+        let db = on(&Arc::new(MemFs::untracked()), &clock);
+        for n in 0..2000 {
+            db.set(format!("key:{n}").as_bytes(), b"v").unwrap();
+        }
+        db.hset(b"h", &[(b"f", b"v")]).unwrap();
+        db.pexpire(b"key:7", 500, ExpireIf::ALWAYS).unwrap();
+        db.flush().unwrap();
+        let count = |db: &Db| {
+            let before = block_reads(db);
+            (db.dbsize().unwrap(), block_reads(db) > before)
+        };
+        assert_eq!(count(&db), (2001, true));
+        assert_eq!(count(&db), (2001, false));
+        db.hset(b"h", &[(b"f", b"w")]).unwrap();
+        assert_eq!(count(&db), (2001, false), "no record was written");
+        db.set(b"new", b"v").unwrap();
+        assert_eq!(count(&db), (2002, true));
+        clock.advance(499);
+        assert_eq!(count(&db), (2002, false));
+        clock.advance(1);
+        assert_eq!(count(&db), (2001, true), "one has expired");
+        clock.set(1000);
+        assert_eq!(count(&db), (2002, true), "the clock went back");
+        let other = db.select(1).unwrap();
+        assert_eq!(other.dbsize().unwrap(), 0);
+        db.swapdb(0, 1).unwrap();
+        assert_eq!((db.dbsize().unwrap(), other.dbsize().unwrap()), (0, 2002));
+        other.flushdb().unwrap();
+        assert_eq!((db.dbsize().unwrap(), other.dbsize().unwrap()), (0, 0));
+        db.write(&[b"k"], |tx| {
+            assert_eq!(tx.dbsize()?, 0);
+            tx.set(b"k", b"v")?;
+            assert_eq!(tx.dbsize()?, 1, "its own write");
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(db.dbsize().unwrap(), 1);
+    }
+
+    /// A reader of an earlier moment must not be told the number of a later one, nor leave its own
+    /// for it.
+    #[test]
+    fn a_size_is_that_of_the_moment_that_is_looked_at() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        db.set(b"a", b"v").unwrap();
+        db.read(|tx| {
+            db.set(b"b", b"v")?;
+            assert_eq!(db.dbsize()?, 2);
+            assert_eq!(tx.dbsize()?, 1);
+            assert_eq!((db.dbsize()?, tx.dbsize()?), (2, 1));
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn sizes_never_go_back_under_writers() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                for n in 0..3000u32 {
+                    db.set(&n.to_be_bytes(), b"v").unwrap();
+                    if n % 64 == 0 {
+                        assert!(db.dbsize().unwrap() > i64::from(n), "its own write");
+                    }
+                }
+            });
+            let mut last = 0;
+            while !writer.is_finished() {
+                let size = db.dbsize().unwrap();
+                assert!(size >= last, "{size} after {last}");
+                last = size;
+            }
+        });
+        assert_eq!(db.dbsize().unwrap(), 3000);
+        assert_eq!(db.check().unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn walks_over_all_keys_leave_the_block_cache_alone() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        for n in 0..6000 {
+            db.set(format!("key:{n}").as_bytes(), b"v").unwrap();
+        }
+        db.zadd(b"z", &[(1.0, b"m")], ZAdd::default()).unwrap();
+        db.flush().unwrap();
+        let before = db.engine_stats().cache_bytes;
+        db.keys(b"*7*").unwrap();
+        db.dbsize().unwrap();
+        db.randomkey().unwrap();
+        db.scan(b"", &ScanOptions::default()).unwrap();
+        assert_eq!(db.check().unwrap(), [""; 0]);
+        assert_eq!(db.engine_stats().cache_bytes, before);
+        db.get(b"key:77").unwrap();
+        assert!(db.engine_stats().cache_bytes > before);
     }
 
     #[test]

@@ -2,16 +2,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::engine::{FileSystem, MemFs, RealFs, Stats};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::io::clock::{Clock, RealClock};
-use crate::options::Options;
+use crate::options::{Options, SyncMode};
 use crate::types::cleaner::{Cleaner, Pace};
 use crate::types::limits::Limits;
 use crate::types::stats::Stat;
-use crate::types::store::Store;
+use crate::types::store::{Counts, Done, Scope, Store};
 use crate::types::txn::Tx;
+use crate::types::view::{Past, View, read_only};
 
 /// A handle on an open store, with one of its databases selected.
 ///
@@ -32,6 +34,9 @@ use crate::types::txn::Tx;
 pub struct Db {
     store: Arc<Store>,
     database: u32,
+    /// Instead of the store's.
+    sync: Option<SyncMode>,
+    view: View,
 }
 
 impl Db {
@@ -55,13 +60,63 @@ impl Db {
     ) -> Result<Self> {
         let store = Arc::new(Store::open(fs, dir, options, clock)?);
         Cleaner::start(&store)?;
-        Ok(Self { store, database: 0 })
+        Ok(Self { store, database: 0, sync: None, view: View::Live })
     }
 
-    /// The same store with database `number` selected.
+    /// The same with database `number` selected: on a snapshot at its moment, on a transaction
+    /// within it.
     pub fn select(&self, number: u32) -> Result<Self> {
         self.store.spaces().of(number)?;
-        Ok(Self { store: Arc::clone(&self.store), database: number })
+        let view = match &self.view {
+            View::Snapshot(past) => View::Snapshot(past.select(&self.store, number)?),
+            other => other.clone(),
+        };
+        Ok(Self { database: number, ..self.on(view) })
+    }
+
+    /// The store as it is now, to be read as often as one likes: every command that reads works on
+    /// it, one that writes is [`crate::ErrorKind::ReadOnly`]. It costs little to make, and keeps
+    /// what is deleted later from being reclaimed until it is dropped.
+    ///
+    /// ```
+    /// # use lsmkv::{Db, ErrorKind, Options};
+    /// # let db = Db::open(":memory:", Options::default())?;
+    /// db.set(b"k", b"before")?;
+    /// let then = db.snapshot()?;
+    /// db.set(b"k", b"after")?;
+    /// assert_eq!(then.get(b"k")?.as_deref(), Some(&b"before"[..]));
+    /// assert_eq!(then.del(&[b"k"]).unwrap_err().kind(), ErrorKind::ReadOnly);
+    /// # Ok::<(), lsmkv::Error>(())
+    /// ```
+    pub fn snapshot(&self) -> Result<Self> {
+        match &self.view {
+            View::Live => Ok(self.on(View::Snapshot(Past::take(&self.store, self.database)?))),
+            View::Snapshot(_) => Ok(self.clone()),
+            View::Transaction(_) => {
+                let text = "a transaction has no snapshots: take one of the database";
+                Err(Error::new(ErrorKind::Unsupported, text))
+            }
+        }
+    }
+
+    /// The same, but its writes are flushed to the device as `mode` says, not as the store's
+    /// options do. `Interval` makes the store flush in the background from now on, whatever its
+    /// own mode.
+    pub fn with_sync(&self, mode: SyncMode) -> Self {
+        Self { sync: Some(mode), ..self.clone() }
+    }
+
+    /// The same with another view.
+    pub(crate) fn on(&self, view: View) -> Self {
+        Self { store: Arc::clone(&self.store), database: self.database, sync: self.sync, view }
+    }
+
+    pub(crate) fn view(&self) -> &View {
+        &self.view
+    }
+
+    pub(crate) fn sync_mode(&self) -> Option<SyncMode> {
+        self.sync
     }
 
     /// The number of the selected database.
@@ -106,6 +161,14 @@ impl Db {
         self.store.clean(Pace::Full)
     }
 
+    /// Gives back the space of what was deleted or has expired where that is worth it, and returns
+    /// when it is back: tables that hold nothing else are dropped unread, those that hold mostly
+    /// that are rewritten. Background threads do the same within
+    /// [`Options::reclaim_interval_s`]; [`Db::compact`] rewrites everything.
+    pub fn reclaim(&self) -> Result<()> {
+        self.store.engine().reclaim()
+    }
+
     /// Whether everything stored fits together: the problems found, none in a sound store. Reads
     /// the whole store, as of one moment; other threads go on.
     pub fn check(&self) -> Result<Vec<String>> {
@@ -128,24 +191,32 @@ impl Db {
         self.store.engine().abandon_lock();
     }
 
+    /// An error once the store was closed.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.store.engine().check_open()
+    }
+
     /// The longest key and value accepted.
     pub fn limits(&self) -> Limits {
         self.store.limits()
     }
 
-    #[cfg(test)]
     pub(crate) fn shared_store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    #[cfg(test)]
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
     /// Runs a read at one moment.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
-        self.store.read(self.database, work)
+        match &self.view {
+            View::Live => self.store.read(self.database, work),
+            View::Snapshot(past) => past.read(&self.store, self.database, work),
+            View::Transaction(running) => running.run(&self.store, self.database, work),
+        }
     }
 
     /// Runs a write that depends on these keys and no others; all of it is committed or nothing.
@@ -154,12 +225,54 @@ impl Db {
         keys: &[&[u8]],
         work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.store.write(self.database, keys, work)
+        match &self.view {
+            View::Live => {
+                let done = self.store.write(self.database, keys, Counts::AsChange, work)?;
+                self.settled(done)
+            }
+            View::Snapshot(_) => Err(read_only()),
+            View::Transaction(running) => running.run(&self.store, self.database, work),
+        }
     }
 
     /// Runs a write that may touch any key of any database.
     pub(crate) fn write_alone<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
-        self.store.write_alone(self.database, work)
+        let done = self.write_in(&Scope::Every, None, work)?;
+        self.settled(done)
+    }
+
+    /// Runs a write that may touch what `scope` says, and does not wait for the device.
+    pub(crate) fn write_in<T>(
+        &self,
+        scope: &Scope<'_>,
+        deadline: Option<Instant>,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<Done<T>> {
+        match &self.view {
+            View::Live => self.store.write_in(self.database, scope, deadline, work),
+            View::Snapshot(_) => Err(read_only()),
+            View::Transaction(running) => {
+                Ok((running.run(&self.store, self.database, work)?, None))
+            }
+        }
+    }
+
+    /// The answer of a write once it is as durable as it is to be.
+    pub(crate) fn settled<T>(&self, (answer, commit): Done<T>) -> Result<T> {
+        self.store.settle(commit, self.sync)?;
+        Ok(answer)
+    }
+}
+
+impl std::fmt::Debug for Db {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let view = match &self.view {
+            View::Live => "live",
+            View::Snapshot(_) => "snapshot",
+            View::Transaction(_) => "transaction",
+        };
+        let mut shown = f.debug_struct("Db");
+        shown.field("database", &self.database).field("view", &view).finish_non_exhaustive()
     }
 }
 

@@ -6,7 +6,7 @@
 //! one cannot.
 
 /// Whether all of `text` matches.
-pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
+pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     if pattern == b"*" {
         return true;
     }

@@ -1,19 +1,29 @@
-//! RANDOMKEY. Up to [`COUNTED`] keys are all looked at, and each is as likely as any other. Among
-//! more the tree that the keys' bytes form is descended: at each fork one of the next bytes that
-//! occur is chosen, all alike, until at most [`LEAF`] keys share the bytes chosen; of those that
-//! exist now one is chosen, all alike. A key that others begin with is chosen where they fork,
-//! [`LEAF`] times less likely than a way on. So numbered names, hashes and random bytes are nearly alike
-//! in their chances; a key that shares few bytes with others has a better one.
+//! RANDOMKEY. Of a database that may have more than [`COUNTED`] keys records are drawn from the
+//! engine's runs and blocks, all alike but for the exception that `types::sample` tells of.
+//! Otherwise, up to [`COUNTED`] keys are all looked at, and each is as likely as any other.
+//!
+//! Where records cannot be drawn, because the transaction has written some itself or because nearly
+//! all have expired, the tree that the keys' bytes form is descended: at each fork one of the next
+//! bytes that occur is chosen, all alike, until at most [`LEAF`] keys share the bytes chosen; of
+//! those that exist now one is chosen, all alike. A key that others begin with is chosen where they
+//! fork, [`LEAF`] times less likely than a way on. So numbered names, hashes and random bytes are
+//! nearly alike in their chances; a key that shares few bytes with others has a better one.
 
 use bytes::Bytes;
 
+use crate::encoding::keys::{after_prefix, split_meta_key};
 use crate::error::Result;
+use crate::io::splitmix::SplitMix64;
 use crate::types::cursors::random;
 use crate::types::databases::user_key;
-use crate::types::txn::Tx;
+use crate::types::txn::{META, Tx};
 
 /// Up to so many keys all are looked at.
 const COUNTED: usize = 4096;
+/// Slots of a sampler from which on there are likely to be more than that.
+const MANY: u64 = 4 * COUNTED as u64;
+/// Draws, each of which may meet nothing, before another way is taken.
+const DRAWS: usize = 1024;
 /// Keys that share a prefix are counted off up to this many.
 const LEAF: usize = 64;
 /// Descents, each of which may end where all have expired, before all keys are walked.
@@ -21,6 +31,9 @@ const DESCENTS: usize = 32;
 
 impl Tx<'_> {
     pub(crate) fn randomkey(&self) -> Result<Option<Bytes>> {
+        if let Some(drawn) = self.draw_key()? {
+            return Ok(Some(drawn));
+        }
         let (chosen, all) = self.choose_live(b"", COUNTED)?;
         if all {
             return Ok(chosen);
@@ -32,6 +45,28 @@ impl Tx<'_> {
             }
         }
         Ok(self.choose_live(b"", usize::MAX)?.0)
+    }
+
+    /// A key of a database with many records, if it is soon found.
+    fn draw_key(&self) -> Result<Option<Bytes>> {
+        let space = self.space().to_bytes();
+        let end = after_prefix(&space);
+        let Some(records) = self.row_sampler(META, &space, end.as_deref(), false)? else {
+            return Ok(None);
+        };
+        if records.slots() <= MANY {
+            return Ok(None);
+        }
+        let mut bits = SplitMix64::new(random());
+        for _ in 0..DRAWS {
+            if let Some((record, value)) = records.draw(&mut |below| bits.below(below))?
+                && let Some((_, key)) = split_meta_key(&record)
+                && !self.header_of(key, &value)?.expired(self.now())
+            {
+                return Ok(Some(Bytes::copy_from_slice(key)));
+            }
+        }
+        Ok(None)
     }
 
     /// One of the first `most` keys with a prefix that exist now, all alike; whether there were no
@@ -114,13 +149,21 @@ mod tests {
         for n in 0..6000 {
             db.set(format!("key:{n:05}").as_bytes(), b"v").unwrap();
         }
-        let chosen: Vec<_> = (0..600).map(|_| db.randomkey().unwrap().unwrap()).collect();
-        let different: HashSet<_> = chosen.iter().collect();
-        assert!(different.len() > 400, "{}", different.len());
-        for thousand in 0..6 {
-            let prefix = format!("key:0{thousand}");
-            let count = chosen.iter().filter(|key| key.starts_with(prefix.as_bytes())).count();
-            assert!(count > 20, "{count} of 600 are of {prefix}");
+        let drawn = (0..600).map(|_| db.randomkey().unwrap().unwrap()).collect();
+        // A transaction that has written a record itself descends.
+        let descended = db.write(&[b"key:"], |tx| {
+            tx.set(b"key:", b"w")?;
+            (0..200).map(|_| Ok(tx.randomkey()?.unwrap())).collect()
+        });
+        for chosen in [drawn, descended.unwrap()] {
+            let chosen: Vec<bytes::Bytes> = chosen;
+            let different: HashSet<_> = chosen.iter().collect();
+            assert!(different.len() * 3 > chosen.len() * 2, "{}", different.len());
+            for thousand in 0..6 {
+                let prefix = format!("key:0{thousand}");
+                let count = chosen.iter().filter(|key| key.starts_with(prefix.as_bytes())).count();
+                assert!(count * 30 > chosen.len(), "{count} of {} are of {prefix}", chosen.len());
+            }
         }
     }
 }

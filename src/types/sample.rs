@@ -1,23 +1,27 @@
 //! Members of a collection chosen at random, for HRANDFIELD, SRANDMEMBER, SPOP, ZRANDMEMBER.
 //!
 //! A collection of up to [`COUNTED`] members, or one of which a third or more is asked for, is
-//! counted off from its first member: every member is exactly as likely as any other. A larger
-//! one is not read whole:
+//! counted off from its first member: every member is exactly as likely as any other. Of a larger
+//! one rows are drawn from the engine's runs and blocks (`engine::Sampler`): every member is equally
+//! likely, but for those that share a block with more than four times as many others as is usual
+//! in their table, which are less likely by as much.
 //!
-//! 1. Descend the tree that the members' bytes form: at each fork choose one of the next bytes
-//!    that occur, all alike, until at most [`LEAF`] members share the bytes chosen; choose one of
-//!    them, all alike. At a fork of more than [`WAYS`] any byte between the least and the greatest
-//!    is chosen, and of those that occur the next one taken. The probability `p` of ending at this
-//!    member is known.
+//! Where rows cannot be drawn so, because the transaction itself has written some of them, or
+//! because nearly all that are stored are old versions or deletes ([`DRAWS`] in vain), the tree
+//! that the members' bytes form is descended instead:
+//!
+//! 1. At each fork choose one of the next bytes that occur, all alike, until at most [`LEAF`]
+//!    members share the bytes chosen; choose one of them, all alike. At a fork of more than
+//!    [`WAYS`] any byte between the least and the greatest is chosen, and of those that occur the
+//!    next one taken. The probability `p` of ending at this member is known.
 //! 2. Keep it with probability `min(1, 1 / (2 n p))`, n being the number of members; else begin
 //!    again, up to [`TRIALS`] times, and then choose among what was found in proportion to `1 / p`.
 //!
-//! The bias that is left: no member has more than its fair chance but through others having less,
-//! and those are the members with `p < 1 / (2 n)`. Numbered names, hashes and random bytes fork so
+//! The bias of that: no member has more than its fair chance but through others having less, and
+//! those are the members with `p < 1 / (2 n)`. Numbered names, hashes and random bytes fork so
 //! evenly that there are hardly any such. Names that fork very unevenly (each a prefix of the
-//! next, say) end at the limit of trials, and the early ones of them are chosen too often.
-//!
-//! A fork costs up to [`WAYS`] seeks, and is remembered during a call.
+//! next, say) end at the limit of trials, and the early ones of them are chosen too often. A fork
+//! costs up to [`WAYS`] seeks, and is remembered during a call.
 
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, HashSet};
@@ -26,11 +30,12 @@ use std::hash::{BuildHasher, Hasher};
 use bytes::Bytes;
 
 use crate::encoding::keys::after_prefix;
+use crate::engine;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::splitmix::SplitMix64;
 use crate::types::collection::Collection;
 use crate::types::number::out_of_range;
-use crate::types::txn::{Tx, Walk};
+use crate::types::txn::{DATA, Tx, Walk};
 
 /// Collections of up to this many members are counted off.
 pub(crate) const COUNTED: u64 = 4096;
@@ -38,6 +43,8 @@ pub(crate) const COUNTED: u64 = 4096;
 const LEAF: u64 = 64;
 /// Forks of up to this many ways are looked at whole.
 const WAYS: usize = 16;
+/// Draws in vain, one after the other, before rows are not drawn any more.
+const DRAWS: usize = 1024;
 /// How often a member is tried before one of those tried is taken.
 const TRIALS: usize = 64;
 /// More repetitions than this are refused: the answer is made in memory.
@@ -53,6 +60,12 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
+    fn count(self) -> u64 {
+        match self {
+            Self::Different(count) | Self::Repeated(count) => count,
+        }
+    }
+
     /// As the commands count: a negative number allows repetitions.
     pub(crate) fn of_count(count: i64) -> Self {
         match u64::try_from(count) {
@@ -73,8 +86,12 @@ impl Tx<'_> {
     /// Members chosen at random; see the module's documentation. Different ones may come in the
     /// order of their bytes, repeated ones come in random order.
     pub(crate) fn sample(&self, from: &Collection, choice: Choice) -> Result<Vec<Sampled>> {
-        let mut sampler = Sampler::new(self, from);
         let walks = |wanted: u64| from.len() <= COUNTED || wanted >= from.len() / 3;
+        let mut sampler = Sampler::new(self, from);
+        if !walks(choice.count()) {
+            let end = after_prefix(from.prefix());
+            sampler.rows = self.row_sampler(DATA, from.prefix(), end.as_deref(), true)?;
+        }
         match choice {
             _ if from.len() == 0 => Ok(Vec::new()),
             Choice::Different(wanted) if walks(wanted) => sampler.select(wanted),
@@ -110,6 +127,8 @@ struct Sampler<'a, 's> {
     tx: &'a Tx<'s>,
     from: &'a Collection,
     random: SplitMix64,
+    /// Draws rows from where they are stored, as long as that goes well.
+    rows: Option<engine::Sampler>,
     nodes: HashMap<Vec<u8>, Node>,
 }
 
@@ -117,7 +136,7 @@ impl<'a, 's> Sampler<'a, 's> {
     fn new(tx: &'a Tx<'s>, from: &'a Collection) -> Self {
         // Every RandomState is keyed differently, from the operating system's randomness.
         let random = SplitMix64::new(RandomState::new().build_hasher().finish());
-        Self { tx, from, random, nodes: HashMap::new() }
+        Self { tx, from, random, rows: None, nodes: HashMap::new() }
     }
 
     fn sampled(&self, walk: &Walk) -> Sampled {
@@ -176,8 +195,22 @@ impl<'a, 's> Sampler<'a, 's> {
         self.select(wanted)
     }
 
-    /// One member: step 2 of the module's documentation.
+    /// One member.
     fn draw(&mut self) -> Result<Sampled> {
+        if let Some(rows) = &self.rows {
+            for _ in 0..DRAWS {
+                if let Some((row, value)) = rows.draw(&mut |below| self.random.below(below))? {
+                    let member = Bytes::copy_from_slice(self.from.sub_key(&row));
+                    return Ok(Sampled { member, value });
+                }
+            }
+            self.rows = None;
+        }
+        self.descend_fairly()
+    }
+
+    /// Step 2 of the module's documentation.
+    fn descend_fairly(&mut self) -> Result<Sampled> {
         let fair = 1.0 / (2.0 * self.from.len() as f64);
         let (mut kept, mut weight) = (None, 0.0);
         for _ in 0..TRIALS {

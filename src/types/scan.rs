@@ -276,6 +276,7 @@ mod tests {
             prop_assert!(seen.values().all(|times| *times == 1));
             let stayed = seen.keys().filter(|key| key.ends_with(b"stay")).count();
             prop_assert_eq!(stayed, staying.len());
+            prop_assert_eq!(db.check().unwrap(), Vec::<String>::new());
         }
     }
 }

@@ -3,6 +3,9 @@
 //! A pattern names a key for each element: its first `*` stands for the element, and `->field`
 //! after it for a field of the hash there. A key that is missing, or of another type, gives no
 //! value: it sorts as 0 or before all text, and is shown as nil.
+//!
+//! The elements to be sorted are held in memory, with what they are sorted by; a result that is
+//! stored is not: see `build`.
 
 use std::cmp::Ordering;
 
@@ -65,7 +68,14 @@ enum Weight {
 
 impl Tx<'_> {
     pub(crate) fn sort(&self, key: &[u8], options: &SortOptions<'_>) -> Result<Vec<Option<Bytes>>> {
-        self.sort_for(key, options, false)
+        let mut shown = Vec::new();
+        for element in self.elements_for(key, options, false)? {
+            self.each_shown(element, options, |value| {
+                shown.push(value);
+                Ok(())
+            })?;
+        }
+        Ok(shown)
     }
 
     pub(crate) fn sort_store(
@@ -74,51 +84,48 @@ impl Tx<'_> {
         options: &SortOptions<'_>,
         to: &[u8],
     ) -> Result<i64> {
-        let shown = self.sort_for(key, options, true)?;
-        let count = i64::try_from(shown.len()).unwrap_or(i64::MAX);
-        let mut list = self.new_list(to)?;
-        for element in shown {
-            list.push(self, Side::Right, element.unwrap_or_default())?;
+        let elements = self.elements_for(key, options, true)?;
+        let mut list = self.build_list(to)?;
+        for element in elements {
+            self.each_shown(element, options, |shown| list.push(self, &shown.unwrap_or_default()))?;
         }
-        if count > 0 {
-            self.save_list(&list)?;
-        } else if self.record(to)?.is_some() {
-            self.delete_record(to);
-        }
-        Ok(count)
+        self.store_list(to, list)
     }
 
-    fn sort_for(
+    /// The elements in the order asked for, within the limit.
+    fn elements_for(
         &self,
         key: &[u8],
         options: &SortOptions<'_>,
         store: bool,
-    ) -> Result<Vec<Option<Bytes>>> {
+    ) -> Result<Vec<Bytes>> {
         let Some(record) = self.record(key)? else { return Ok(Vec::new()) };
         if !matches!(record.header.kind, Type::List | Type::Set | Type::ZSet) {
             return Err(wrong_type());
         }
         let unsorted = matches!(options.by, SortBy::Pattern(pattern) if !pattern.contains(&b'*'));
-        let elements = if unsorted && store && record.header.kind == Type::Set {
+        if unsorted && store && record.header.kind == Type::Set {
             // What is stored must not depend on an order that is none.
             let by_text = SortOptions { by: SortBy::Elements, alpha: true, ..options.clone() };
-            self.sorted(key, &record, &by_text)?
+            self.sorted(key, &record, &by_text)
         } else if unsorted {
-            self.in_stored_order(key, &record, options)?
+            self.in_stored_order(key, &record, options)
         } else {
-            self.sorted(key, &record, options)?
-        };
-        let mut shown = Vec::new();
-        for element in elements {
-            if options.get.is_empty() {
-                shown.push(Some(element));
-                continue;
-            }
-            for pattern in &options.get {
-                shown.push(self.named(pattern, &element)?);
-            }
+            self.sorted(key, &record, options)
         }
-        Ok(shown)
+    }
+
+    /// Calls `show` with what is shown for an element.
+    fn each_shown(
+        &self,
+        element: Bytes,
+        options: &SortOptions<'_>,
+        mut show: impl FnMut(Option<Bytes>) -> Result<()>,
+    ) -> Result<()> {
+        if options.get.is_empty() {
+            return show(Some(element));
+        }
+        options.get.iter().try_for_each(|pattern| show(self.named(pattern, &element)?))
     }
 
     fn sorted(&self, key: &[u8], record: &Record, options: &SortOptions<'_>) -> Result<Vec<Bytes>> {

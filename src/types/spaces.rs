@@ -5,7 +5,9 @@
 //! durable counter (`next`) and are never used twice: emptying a database points its number at a
 //! fresh id, and the old space's keys are unreachable at once.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::encoding::keys::{MetaKey, Space, meta_key, split_meta_key};
 use crate::engine::Reader;
@@ -17,6 +19,11 @@ use crate::types::txn::META;
 pub(crate) struct Spaces {
     ids: Vec<AtomicU32>,
     next: AtomicU32,
+    /// How often the mapping has changed.
+    changes: AtomicU64,
+    /// Held by a change from before its records are visible until the mapping is in force, and by
+    /// who needs a moment at which the records say what is in force.
+    changing: RwLock<()>,
 }
 
 fn record_of(number: u32) -> MetaKey {
@@ -30,6 +37,12 @@ pub(crate) fn record_of_next() -> MetaKey {
 
 fn read_id(reader: &Reader, key: &MetaKey) -> Result<Option<u32>> {
     reader.get(META, key)?.map(|value| id_in(&value)).transpose()
+}
+
+/// What a number stands for at the reader's moment.
+fn read_space(reader: &Reader, number: u32) -> Result<Space> {
+    let default = Space::of_database(u16::try_from(number).unwrap_or(u16::MAX));
+    Ok(read_id(reader, &record_of(number))?.map_or(default, Space::from_id))
 }
 
 /// The number and the space that a record of the reserved space assigns to it; `None` if it is
@@ -49,13 +62,15 @@ fn id_in(value: &[u8]) -> Result<u32> {
 impl Spaces {
     /// Reads the mapping of `databases` numbers.
     pub(crate) fn load(reader: &Reader, databases: u32) -> Result<Self> {
-        let ids = (0..databases).map(|number| {
-            let default = Space::of_database(u16::try_from(number).unwrap_or(u16::MAX));
-            let id = read_id(reader, &record_of(number))?;
-            Ok(AtomicU32::new(id.unwrap_or(default.id())))
-        });
+        let ids = (0..databases)
+            .map(|number| read_space(reader, number).map(|space| AtomicU32::new(space.id())));
         let next = read_id(reader, &record_of_next())?.unwrap_or(Space::FIRST_FRESH.id());
-        Ok(Self { ids: ids.collect::<Result<_>>()?, next: AtomicU32::new(next) })
+        Ok(Self {
+            ids: ids.collect::<Result<_>>()?,
+            next: AtomicU32::new(next),
+            changes: AtomicU64::new(0),
+            changing: RwLock::new(()),
+        })
     }
 
     /// How many databases there are.
@@ -69,6 +84,29 @@ impl Spaces {
             Some(id) => Ok(Space::from_id(id.load(Ordering::Acquire))),
             None => Err(Error::new(ErrorKind::OutOfRange, "ERR DB index is out of range")),
         }
+    }
+
+    /// The space that a database stood for at the reader's moment.
+    pub(crate) fn at(&self, reader: &Reader, number: u32) -> Result<Space> {
+        self.of(number)?;
+        read_space(reader, number)
+    }
+
+    /// How often the mapping has changed: the same number before and after something says that it
+    /// did not change meanwhile.
+    #[inline]
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// As long as this is held, what is visible and what is in force are the same mapping.
+    pub(crate) fn steady(&self) -> RwLockReadGuard<'_, ()> {
+        self.changing.read()
+    }
+
+    /// To be held from before a change of the mapping is committed until it is assigned.
+    pub(crate) fn change(&self) -> RwLockWriteGuard<'_, ()> {
+        self.changing.write()
     }
 
     /// A space that was never used, neither by those in force nor by these assignments, and the
@@ -95,5 +133,6 @@ impl Spaces {
         }
         self.next
             .fetch_max(space.id().saturating_add(1).max(Space::FIRST_FRESH.id()), Ordering::AcqRel);
+        self.changes.fetch_add(1, Ordering::AcqRel);
     }
 }

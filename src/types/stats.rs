@@ -1,8 +1,8 @@
 //! What a store holds and has done, by name, for operators.
 //!
 //! Counts of keys and of what has expired are estimates from table properties and cost no scan.
-//! There is no figure for the bytes of rows that no record names: it would take a join of the
-//! trees; `rows_removed` counts them as they go.
+//! Garbage is what the last judgement of each table called so: expired records, and rows that no
+//! record names; `reclaim_lag_ms` tells how long ago the last of them was.
 
 use crate::encoding::expiry::Amount;
 use crate::engine::{Stats, TreeStats};
@@ -53,12 +53,21 @@ impl Store {
         let engine = self.engine().stats();
         let mut stats = self.expiry_stats(&engine)?;
         let (removed, cleaned) = (self.reclaim().removed(), self.cleaner().cleaned());
+        let (observers, changes) = self.conflicts().counts();
         stats.extend([
             count("rows_removed", removed.rows),
             count("records_removed", removed.records),
             count("cleaner_deleted", cleaned.total),
             count("cleaner_last_deleted", cleaned.last),
             count("cleaner_last_ms", cleaned.last_at_ms),
+            count("garbage_bytes_estimated", engine.waste_bytes),
+            ratio("garbage_bytes_ratio", engine.waste_bytes, table_bytes(&engine)),
+            count("reclaim_lag_ms", engine.judged_ms_ago),
+            count("files_dropped_unread", engine.drops),
+            count("bytes_dropped_unread", engine.dropped_bytes),
+            count("entries_dropped_unread", engine.dropped_entries),
+            count("transactions_and_watches", observers as u64),
+            count("changes_noted", changes as u64),
         ]);
         stats.extend(engine_stats(&engine));
         Ok(stats)
@@ -92,11 +101,15 @@ fn keys_estimated(meta: &TreeStats) -> u64 {
     (entries + meta.memtable_entries).saturating_sub(tombstones.saturating_mul(2))
 }
 
+fn table_bytes(stats: &Stats) -> u64 {
+    stats.trees.iter().flat_map(|tree| &tree.levels).map(|level| level.bytes).sum()
+}
+
 fn engine_stats(stats: &Stats) -> Vec<Stat> {
     let levels = || stats.trees.iter().flat_map(|tree| &tree.levels);
     vec![
         count("table_files", levels().map(|level| level.files).sum()),
-        count("table_bytes", levels().map(|level| level.bytes).sum()),
+        count("table_bytes", table_bytes(stats)),
         count("table_entries", levels().map(|level| level.entries).sum()),
         count("table_tombstones", levels().map(|level| level.tombstones).sum()),
         count("memtable_bytes", stats.memtable_bytes),
@@ -113,7 +126,7 @@ fn engine_stats(stats: &Stats) -> Vec<Stat> {
         count("merge_read_bytes", stats.merge_read_bytes),
         count("merge_written_bytes", stats.merge_written_bytes),
         count("moves", stats.moves),
-        count("drops", stats.drops),
+        count("merges_for_waste", stats.merges_for_waste),
         count("entries_shadowed", stats.shadowed),
         count("entries_filtered", stats.filtered),
         count("tombstones_elided", stats.elided),

@@ -4,6 +4,8 @@
 //! Two keys may share a stripe, so a thread that needs several must take them in ascending order
 //! and each only once.
 
+use std::time::Instant;
+
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
@@ -27,18 +29,38 @@ impl Stripes {
         Self((0..STRIPES).map(|_| Stripe::default()).collect())
     }
 
-    /// Waits until no other writer holds a stripe of the keys with these hashes.
-    pub(super) fn lock_all(&self, hashes: impl Iterator<Item = u64>) -> Held<'_> {
-        let of = |hash| usize::try_from(hash % STRIPES as u64).unwrap_or(0);
-        let mut indexes: SmallVec<[usize; 4]> = hashes.map(of).collect();
-        indexes.sort_unstable();
-        indexes.dedup();
-        indexes.iter().filter_map(|index| self.0.get(*index)).map(|s| s.0.lock()).collect()
+    /// The stripe of a key with this hash.
+    pub(super) fn index(hash: u64) -> usize {
+        usize::try_from(hash % STRIPES as u64).unwrap_or(0)
     }
 
-    /// Waits until there is no other writer.
-    pub(super) fn lock_every(&self) -> Held<'_> {
-        self.0.iter().map(|stripe| stripe.0.lock()).collect()
+    /// Waits until no other writer holds a stripe of the keys with these hashes; `None` if the
+    /// deadline passed first.
+    pub(super) fn lock_all(
+        &self,
+        hashes: impl Iterator<Item = u64>,
+        deadline: Option<Instant>,
+    ) -> Option<Held<'_>> {
+        let mut indexes: SmallVec<[usize; 4]> = hashes.map(Self::index).collect();
+        indexes.sort_unstable();
+        indexes.dedup();
+        let stripes = indexes.iter().filter_map(|index| self.0.get(*index));
+        stripes.map(|stripe| stripe.lock(deadline)).collect()
+    }
+
+    /// Waits until there is no other writer; `None` if the deadline passed first.
+    pub(super) fn lock_every(&self, deadline: Option<Instant>) -> Option<Held<'_>> {
+        self.0.iter().map(|stripe| stripe.lock(deadline)).collect()
+    }
+}
+
+impl Stripe {
+    #[inline]
+    fn lock(&self, deadline: Option<Instant>) -> Option<MutexGuard<'_, ()>> {
+        match deadline {
+            None => Some(self.0.lock()),
+            Some(deadline) => self.0.try_lock_until(deadline),
+        }
     }
 }
 
@@ -49,7 +71,7 @@ mod tests {
     #[test]
     fn writers_of_one_key_exclude_each_other_and_others_do_not() {
         let stripes = Stripes::new();
-        let held = stripes.lock_all([5, 5, 5 + STRIPES as u64].into_iter());
+        let held = stripes.lock_all([5, 5, 5 + STRIPES as u64].into_iter(), None).unwrap();
         assert!(stripes.0[5].0.try_lock().is_none());
         assert!(stripes.0[6].0.try_lock().is_some());
         drop(held);
@@ -60,10 +82,22 @@ mod tests {
     fn every_hash_has_a_stripe_and_all_can_be_held() {
         let stripes = Stripes::new();
         for hash in [0, 255, 256, u64::MAX] {
-            assert_eq!(stripes.lock_all([hash].into_iter()).len(), 1);
+            assert_eq!(stripes.lock_all([hash].into_iter(), None).unwrap().len(), 1);
         }
-        let all = stripes.lock_every();
+        let all = stripes.lock_every(None).unwrap();
         assert!(stripes.0.iter().all(|stripe| stripe.0.try_lock().is_none()));
         drop(all);
+    }
+
+    #[test]
+    fn who_waits_no_longer_than_to_a_deadline_holds_nothing_afterwards() {
+        let stripes = Stripes::new();
+        let held = stripes.lock_all([5].into_iter(), None).unwrap();
+        let soon = || Some(Instant::now() + std::time::Duration::from_millis(1));
+        assert!(stripes.lock_all([4, 5].into_iter(), soon()).is_none());
+        assert!(stripes.lock_every(soon()).is_none());
+        assert!(stripes.0[4].0.try_lock().is_some());
+        drop(held);
+        assert!(stripes.lock_all([4, 5].into_iter(), soon()).is_some());
     }
 }

@@ -3,6 +3,7 @@
  * (argv[2] says as what) where a story needs a second process that is no fork.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,7 +88,7 @@ STORY(what_was_acknowledged_survives_the_death_of_the_process) {
     STATUS(lsmkv_close(db, NULL), LSMKV_OK);
 }
 
-static void child_of_a_fork(lsmkv_db *db, lsmkv_buf *pinned) {
+static void child_of_a_fork(lsmkv_db *db, lsmkv_db *txn, lsmkv_iter *iter, lsmkv_buf *pinned) {
     lsmkv_db *own = NULL;
     lsmkv_buf buf;
     lsmkv_err err;
@@ -95,6 +96,11 @@ static void child_of_a_fork(lsmkv_db *db, lsmkv_buf *pinned) {
     CHECK(strstr(err.msg, "fork") != NULL);
     STATUS(lsmkv_get(db, "k", 1, &buf, NULL), LSMKV_FORKED);
     STATUS(lsmkv_sync(db, NULL), LSMKV_FORKED);
+    STATUS(lsmkv_set(txn, "k", 1, "child", 5, NULL), LSMKV_FORKED);
+    STATUS(lsmkv_commit(txn, NULL), LSMKV_FORKED);
+    STATUS(lsmkv_iter_next(iter, NULL, NULL, NULL, NULL), LSMKV_FORKED);
+    lsmkv_iter_free(iter);
+    STATUS(lsmkv_close(txn, NULL), LSMKV_FORKED);
     STATUS(lsmkv_close(db, NULL), LSMKV_FORKED);
     CHECK(pinned->len == 6 && memcmp(pinned->data, "parent", 6) == 0);
     lsmkv_buf_release(pinned);
@@ -106,16 +112,24 @@ static void child_of_a_fork(lsmkv_db *db, lsmkv_buf *pinned) {
 }
 
 STORY(a_forked_child_cannot_use_the_handle_and_the_parent_goes_on) {
-    lsmkv_db *db = check_open();
+    lsmkv_db *db = check_open(), *txn = NULL;
+    lsmkv_iter *iter = NULL;
     lsmkv_buf buf;
     pid_t child;
     STATUS(lsmkv_set(db, "k", 1, "parent", 6, NULL), LSMKV_OK);
+    STATUS(lsmkv_begin(db, &txn, NULL), LSMKV_OK);
+    STATUS(lsmkv_set(txn, "t", 1, "parent", 6, NULL), LSMKV_OK);
+    STATUS(lsmkv_iter_new(db, NULL, NULL, 0, &iter, NULL), LSMKV_OK);
     STATUS(lsmkv_get(db, "k", 1, &buf, NULL), LSMKV_OK);
     fflush(stdout);
     child = fork();
-    if (child == 0) child_of_a_fork(db, &buf);
+    if (child == 0) child_of_a_fork(db, txn, iter, &buf);
     CHECK(wait_for(child) == 0);
     lsmkv_buf_release(&buf);
+    STATUS(lsmkv_iter_next(iter, NULL, NULL, NULL, NULL), LSMKV_OK);
+    STATUS(lsmkv_commit(txn, NULL), LSMKV_OK);
+    STATUS(lsmkv_close(txn, NULL), LSMKV_OK);
+    lsmkv_iter_free(iter);
     STATUS(lsmkv_set(db, "k", 1, "after", 5, NULL), LSMKV_OK);
     STATUS(lsmkv_get(db, "k", 1, &buf, NULL), LSMKV_OK);
     CHECK(buf.len == 5 && memcmp(buf.data, "after", 5) == 0);
@@ -169,6 +183,35 @@ STORY(a_surviving_child_does_not_keep_the_store_of_a_dead_parent_locked) {
     STATUS(lsmkv_close(check_open(), NULL), LSMKV_OK);
 }
 
+/* A second copy of the library in one process has its own registry; the file lock is common. */
+STORY(two_copies_of_the_library_do_not_share_a_directory) {
+    const char *path = getenv("LSMKV_TEST_LIBRARY");
+    lsmkv_status (*open)(const char *, const lsmkv_options *, lsmkv_db **, lsmkv_err *);
+    lsmkv_status (*close)(lsmkv_db *, lsmkv_err *);
+    lsmkv_db *db = check_open(), *second = NULL;
+    char copy[4200], command[9000];
+    void *library;
+    sprintf(copy, "%s.so", check_dir);
+    snprintf(command, sizeof command, "cp '%s' '%s'", path == NULL ? "/dev/null" : path, copy);
+    if (path == NULL || system(command) != 0) {
+        STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+        return;
+    }
+    library = dlopen(copy, RTLD_NOW | RTLD_LOCAL);
+    CHECK(library != NULL);
+    *(void **)&open = dlsym(library, "lsmkv_open");
+    *(void **)&close = dlsym(library, "lsmkv_close");
+    CHECK(open != lsmkv_open);
+    STATUS(open(check_dir, NULL, &second, NULL), LSMKV_BUSY);
+    STATUS(open(check_dir, NULL, &second, NULL), LSMKV_BUSY);
+    STATUS(lsmkv_set(db, "k", 1, "v", 1, NULL), LSMKV_OK);
+    STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+    STATUS(open(check_dir, NULL, &second, NULL), LSMKV_OK);
+    STATUS(lsmkv_open(check_dir, NULL, &db, NULL), LSMKV_BUSY);
+    STATUS(close(second, NULL), LSMKV_OK);
+    dlclose(library);
+}
+
 static int play(const char *role, const char *dir) {
     if (strcmp(role, "open") == 0) return tries_to_open(dir);
     if (strcmp(role, "write") == 0) return writes_and_dies(dir);
@@ -184,6 +227,7 @@ int main(int argc, char **argv) {
     RUN(what_was_acknowledged_survives_the_death_of_the_process);
     RUN(a_forked_child_cannot_use_the_handle_and_the_parent_goes_on);
     RUN(a_child_forked_after_the_last_close_opens_stores_of_its_own);
+    RUN(two_copies_of_the_library_do_not_share_a_directory);
     RUN(a_surviving_child_does_not_keep_the_store_of_a_dead_parent_locked);
     return END();
 }

@@ -107,9 +107,12 @@ impl Check {
     }
 }
 
+/// Whether both have elements, and are of one kind; or else are equal.
 fn is_array(ours: &Resp, theirs: &Resp) -> bool {
-    let kind = |resp: &Resp| matches!(resp, Resp::Array(Some(_)));
-    kind(ours) == kind(theirs) && (kind(ours) || ours == theirs)
+    let has_items =
+        |resp: &Resp| matches!(resp, Resp::Array(Some(_)) | Resp::Map(_) | Resp::Set(_));
+    let same_kind = std::mem::discriminant(ours) == std::mem::discriminant(theirs);
+    if has_items(ours) && has_items(theirs) { same_kind } else { ours == theirs }
 }
 
 /// Members with their scores as numbers.
@@ -126,6 +129,7 @@ fn scored(items: &[Resp]) -> BTreeSet<(Option<Vec<u8>>, String)> {
 fn without_minus_zero(reply: &Resp) -> Resp {
     match reply {
         Resp::Bulk(Some(bytes)) if bytes == b"-0" => Resp::Bulk(Some(b"0".to_vec())),
+        Resp::Double(text) if text == "-0" => Resp::Double("0".to_owned()),
         Resp::Array(Some(items)) => {
             Resp::Array(Some(items.iter().map(without_minus_zero).collect()))
         }
@@ -147,7 +151,8 @@ fn is_sample(
     pairs: bool,
     with_values: bool,
 ) -> bool {
-    let (ours, theirs) = (&without_minus_zero(ours), &without_minus_zero(theirs));
+    let plain = |reply: &Resp| without_minus_zero(&reply.without_pairs());
+    let (ours, theirs) = (&plain(ours), &plain(theirs));
     let whole = theirs.items().chunks(if pairs { 2 } else { 1 });
     let whole: BTreeSet<&[Resp]> =
         whole.map(|group| if with_values { group } else { &group[..1] }).collect();

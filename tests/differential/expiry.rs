@@ -6,7 +6,7 @@ use lsmkv::engine::MemFs;
 
 use super::plan::{Ours, Step};
 use super::resp::{Client, Command};
-use super::sequence::{Difference, compare, look, open};
+use super::sequence::{Difference, compare, look, open, sound};
 
 /// Long enough that no key dies before the pause, even on a busy machine.
 const ALIVE: Duration = Duration::from_millis(1500);
@@ -89,13 +89,15 @@ pub(crate) fn story(redis: &mut Client) -> Result<(), Difference> {
     let fs = MemFs::new();
     let mut ours = open(&fs);
     compare("before", steps(BEFORE, &mut ours), redis)?;
-    ours.db.compact().unwrap();
+    ours.compact();
     std::thread::sleep(ALIVE);
     compare("after", steps(AFTER, &mut ours), redis)?;
     compare("at the end", vec![look(&mut ours)], redis)?;
-    ours.db.close().unwrap();
+    sound(&ours)?;
+    ours.db().close().unwrap();
     let mut again = open(&fs);
-    let result = compare("after reopening", vec![look(&mut again)], redis);
-    again.db.close().unwrap();
+    let state = vec![look(&mut again)];
+    let result = compare("after reopening", state, redis).and_then(|()| sound(&again));
+    again.db().close().unwrap();
     result
 }

@@ -18,6 +18,7 @@ mod pools;
 mod resp;
 mod sequence;
 mod server;
+mod sessions;
 #[rustfmt::skip]
 mod table;
 #[path = "../toolchain/mod.rs"]
@@ -101,7 +102,9 @@ impl Run {
             let commands = generator.sequence(seed, usize::try_from(LENGTH).unwrap());
             let stirred = seed % 2 == 1;
             if let Err(difference) = run(&commands, stirred, &mut redis, &mut tally) {
-                let (commands, difference) = shrink(&commands, stirred, &mut redis, difference);
+                let (commands, difference) = shrink(&commands, difference, |fewer| {
+                    run(fewer, stirred, &mut redis, &mut Tally::default())
+                });
                 let report = format!("seed {seed}:\n{}", difference.report(&commands));
                 let class = difference.class(&commands);
                 self.found.lock().unwrap().entry(class).or_insert(report);

@@ -2,13 +2,14 @@
 //! compare. Ours always goes first, so what redis answers steers nothing and a whole sequence is
 //! sent to it at once. What random commands of ours removed is removed from redis by name.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lsmkv::Db;
 
 use super::check::Check;
-use super::resp::{Command, Resp};
+use super::resp::{Client, Command, Resp};
 
 /// One question for redis.
 pub(crate) struct Step {
@@ -17,9 +18,13 @@ pub(crate) struct Step {
     pub(crate) check: Check,
 }
 
-/// Our side: a store with a database selected.
-pub(crate) struct Ours {
-    pub(crate) db: Db,
+/// Our side.
+pub(crate) enum Ours {
+    /// A store with a database selected.
+    Store(Db),
+    /// A connection to a server, where SELECT is a command.
+    #[allow(dead_code, reason = "the judge of a server uses it")]
+    Server(RefCell<Client>),
 }
 
 pub(crate) fn words(args: &[&str]) -> Command {
@@ -32,10 +37,42 @@ pub(crate) fn name_of(command: &Command) -> String {
 }
 
 impl Ours {
+    /// The store.
+    pub(crate) fn db(&self) -> &Db {
+        match self {
+            Self::Store(db) => db,
+            Self::Server(_) => panic!("a server keeps its store to itself"),
+        }
+    }
+
+    /// Moves all data to tables.
+    pub(crate) fn flush(&self) {
+        match self {
+            Self::Store(db) => db.flush().unwrap(),
+            Self::Server(_) => assert!(!self.call(&words(&["SAVE"])).is_error()),
+        }
+    }
+
+    /// Merges all tables; a server does that when it likes to.
+    pub(crate) fn compact(&self) {
+        if let Self::Store(db) = self {
+            db.compact().unwrap();
+        }
+    }
+
     /// Our reply. A panic or a failure of the store is one that redis never gives.
     pub(crate) fn call(&self, command: &Command) -> Resp {
         let args: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
-        match catch_unwind(AssertUnwindSafe(|| self.db.command(&args))) {
+        let db = match self {
+            Self::Store(db) => db,
+            Self::Server(client) => {
+                return match client.borrow_mut().pipeline([command]) {
+                    Ok(mut replies) => replies.remove(0),
+                    Err(failure) => Resp::Error(format!("the server failed: {failure}")),
+                };
+            }
+        };
+        match catch_unwind(AssertUnwindSafe(|| db.command(&args))) {
             Ok(Ok(reply)) => reply.into(),
             Ok(Err(failure)) => Resp::Error(format!("the store failed: {failure}")),
             Err(_) => Resp::Error("the command panicked".into()),
@@ -63,10 +100,14 @@ impl Ours {
     }
 
     fn select(&mut self, command: &Command) -> Vec<Step> {
+        let Self::Store(db) = self else {
+            let ours = self.call(command);
+            return vec![Step { ask: command.clone(), ours, check: Check::Exact }];
+        };
         let number = count_in(command, 1).and_then(|number| u32::try_from(number).ok());
-        match number.map(|number| (number.to_string(), self.db.select(number))) {
-            Some((text, Ok(db))) if command.len() == 2 && command[1] == text.as_bytes() => {
-                self.db = db;
+        match number.map(|number| (number.to_string(), db.select(number))) {
+            Some((text, Ok(selected))) if command.len() == 2 && command[1] == text.as_bytes() => {
+                *db = selected;
                 let ours = Resp::Status("OK".into());
                 vec![Step { ask: command.clone(), ours, check: Check::Exact }]
             }
@@ -196,6 +237,7 @@ impl Ours {
         let Some(key) = command.get(at) else { return false };
         let ask = [vec![b"ZRANGE".to_vec(), key.clone()], words(&["0", "-1", "WITHSCORES"])];
         let all = self.call(&ask.concat());
+        let all = all.without_pairs();
         let scores: BTreeSet<_> = all.items().chunks(2).map(|pair| &pair[1]).collect();
         scores.len() > 1
     }

@@ -1,8 +1,8 @@
-//! RESP2, as much of it as the judge needs: a value, how it travels, and the form that a reply of
-//! ours takes in it.
+//! RESP, as much of it as the judge needs: a value, how it travels, and the form that a reply of
+//! ours takes in version 2.
 
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
 use lsmkv::Reply;
@@ -19,20 +19,41 @@ pub(crate) enum Resp {
     Int(i64),
     Bulk(Option<Vec<u8>>),
     Array(Option<Vec<Resp>>),
+    /// Of version 3, as what follows.
+    Null,
+    /// As its text, so that it can be compared.
+    Double(String),
+    /// Keys and values in turn.
+    Map(Vec<Resp>),
+    Set(Vec<Resp>),
+    /// With the format in front.
+    Verbatim(Vec<u8>),
 }
 
 impl Resp {
-    /// The elements; none of what is no array.
+    /// The elements, of a map its keys and values; none of what has none.
     pub(crate) fn items(&self) -> &[Resp] {
         match self {
-            Self::Array(Some(items)) => items,
+            Self::Array(Some(items)) | Self::Map(items) | Self::Set(items) => items,
             _ => &[],
+        }
+    }
+
+    /// Pairs as one flat array, which they are in version 2, if all elements are pairs.
+    pub(crate) fn without_pairs(&self) -> Self {
+        let is_pair = |item: &Resp| matches!(item, Self::Array(Some(pair)) if pair.len() == 2);
+        match self {
+            Self::Array(Some(items)) if items.iter().all(is_pair) => {
+                Self::Array(Some(items.iter().flat_map(Resp::items).cloned().collect()))
+            }
+            other => other.clone(),
         }
     }
 
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Bulk(Some(bytes)) => Some(bytes),
+            Self::Double(text) => Some(text.as_bytes()),
             _ => None,
         }
     }
@@ -62,6 +83,11 @@ impl fmt::Debug for Resp {
             Self::Bulk(Some(bytes)) => write!(f, "{}", shown(bytes)),
             Self::Array(None) => write!(f, "(nil array)"),
             Self::Array(Some(items)) => f.debug_list().entries(items).finish(),
+            Self::Null => write!(f, "_"),
+            Self::Double(text) => write!(f, ",{text}"),
+            Self::Map(items) => f.debug_tuple("%").field(items).finish(),
+            Self::Set(items) => f.debug_set().entries(items).finish(),
+            Self::Verbatim(bytes) => write!(f, "={}", shown(bytes)),
         }
     }
 }
@@ -78,7 +104,7 @@ impl From<Reply> for Resp {
             Reply::Bulk(bytes) => Self::Bulk(Some(bytes.to_vec())),
             Reply::Double(number) => Self::Bulk(Some(double(number).into_bytes())),
             Reply::Array(items) | Reply::Set(items) => Self::Array(all(items)),
-            Reply::Map(pairs) => {
+            Reply::Map(pairs) | Reply::Pairs(pairs) => {
                 Self::Array(all(pairs.into_iter().flat_map(|(a, b)| [a, b]).collect()))
             }
         }
@@ -132,6 +158,11 @@ impl Client {
                 bytes.extend(b"\r\n");
             }
         }
+        // So little fits into the socket, whether the other side reads or not.
+        if bytes.len() < 4096 {
+            self.writer.write_all(&bytes)?;
+            return (0..count).map(|_| read(&mut self.reader)).collect();
+        }
         // A thread of its own: neither side then waits for the other to read.
         std::thread::scope(|scope| {
             let mut writer = &self.writer;
@@ -149,13 +180,14 @@ impl Client {
     }
 }
 
-fn read(reader: &mut BufReader<UnixStream>) -> io::Result<Resp> {
+/// Reads a reply of either version.
+pub(crate) fn read(reader: &mut impl BufRead) -> io::Result<Resp> {
     let mut head = Vec::new();
     reader.read_until(b'\n', &mut head)?;
     let head = head.strip_suffix(b"\r\n").unwrap_or(&head);
     let head = String::from_utf8_lossy(head).into_owned();
     let Some(kind) = head.chars().next() else {
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "redis hung up"));
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server hung up"));
     };
     let rest = &head[1..];
     let number = || rest.parse::<i64>().map_err(io::Error::other);
@@ -165,19 +197,31 @@ fn read(reader: &mut BufReader<UnixStream>) -> io::Result<Resp> {
         ':' => Resp::Int(number()?),
         '$' => Resp::Bulk(match usize::try_from(number()?) {
             Err(_) => None,
-            Ok(len) => {
-                let mut bytes = vec![0; len + 2];
-                reader.read_exact(&mut bytes)?;
-                bytes.truncate(len);
-                Some(bytes)
-            }
+            Ok(len) => Some(bytes(reader, len)?),
         }),
         '*' => Resp::Array(match usize::try_from(number()?) {
             Err(_) => None,
-            Ok(len) => Some((0..len).map(|_| read(reader)).collect::<io::Result<_>>()?),
+            Ok(len) => Some(elements(reader, len)?),
         }),
+        '_' => Resp::Null,
+        ',' => Resp::Double(rest.to_owned()),
+        '%' => Resp::Map(elements(reader, 2 * usize::try_from(number()?).unwrap())?),
+        '~' => Resp::Set(elements(reader, usize::try_from(number()?).unwrap())?),
+        '=' => Resp::Verbatim(bytes(reader, usize::try_from(number()?).unwrap())?),
         _ => return Err(io::Error::other(format!("not RESP: {head}"))),
     })
+}
+
+/// So many bytes, and the end of the line.
+fn bytes(reader: &mut impl BufRead, len: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; len + 2];
+    reader.read_exact(&mut bytes)?;
+    bytes.truncate(len);
+    Ok(bytes)
+}
+
+fn elements(reader: &mut impl BufRead, len: usize) -> io::Result<Vec<Resp>> {
+    (0..len).map(|_| read(reader)).collect()
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! What the tests of the C ABI share: the library that cargo built, the compilers, and a record
 //! of what had to be skipped.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
-use std::fs::OpenOptions;
-use std::io::Write;
+mod programs;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+
+pub(crate) use programs::{available, run, skip, text_of};
 
 /// The repository.
 pub(crate) fn root() -> &'static Path {
@@ -29,38 +31,6 @@ pub(crate) fn compiler(cpp: bool) -> Command {
     build.cpp(cpp).target(&triple).host(&triple).opt_level(1).cargo_metadata(false);
     let tool = build.get_compiler();
     Command::new(tool.path())
-}
-
-/// Whether a program can be started at all.
-pub(crate) fn available(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok_and(|out| out.status.success())
-}
-
-/// Notes that a part of the tests did not run, and why, for the sum at the end of `make test`.
-pub(crate) fn skip(what: &str, reason: &str) {
-    println!("SKIPPED {what}: {reason}");
-    if let Some(path) = std::env::var_os("LSMKV_SKIPS") {
-        let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-        writeln!(file, "{what}: {reason}").unwrap();
-    }
-}
-
-/// Runs a command; its output, or a panic that shows everything it said.
-pub(crate) fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    output
-}
-
-/// [`run`], for what it printed.
-pub(crate) fn text_of(command: &mut Command) -> String {
-    String::from_utf8(run(command).stdout).unwrap()
 }
 
 /// A directory that holds the shared library under the name programs look for at run time.

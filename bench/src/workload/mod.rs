@@ -2,11 +2,13 @@
 //! the store's answers are wrong: a figure for wrong answers is worth nothing.
 
 pub(crate) mod big;
+pub(crate) mod commits;
 pub(crate) mod fill;
 pub(crate) mod mixed;
 pub(crate) mod read;
 pub(crate) mod scan;
 pub(crate) mod synced;
+pub(crate) mod types;
 
 use std::time::Instant;
 

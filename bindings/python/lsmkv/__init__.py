@@ -3,37 +3,109 @@
     import lsmkv
 
     with lsmkv.open("/path/to/store", sync="always") as db:
-        db.set("key", "value")
+        db.set("key", "value", ex=60)
+        db.hset("user:1", mapping={"name": "Ada", "visits": 1})
         db.get("key")  # b"value"
+
+Commands have the names, arguments and results of redis-py. Existing code that has a
+`redis.Redis` runs in process with `redis.Redis(connection_pool=lsmkv.ConnectionPool(path))`.
 """
 
-from ._db import DB, open, options, version
+from typing import TYPE_CHECKING, Any
+
+from ._batch import Batch
+from ._db import DB, OptionInfo, open, options, version
 from ._errors import (
     BusyError,
+    ClosedError,
+    ConflictError,
     CorruptError,
+    DataError,
     DegradedError,
     Error,
+    ExecAbortError,
+    ForkedError,
     FullError,
+    IncompatibleError,
     InvalidError,
+    IOError,
+    MemoryError,
     MisuseError,
+    NoSuchKeyError,
+    NotFloatError,
+    NotIntegerError,
+    OutOfRangeError,
+    OverflowError,
+    PanicError,
     ReadOnlyError,
+    RedisError,
+    ResponseError,
+    SyntaxError,
+    TimeoutError,
     TooLargeError,
+    UnsupportedError,
+    WatchError,
     WrongTypeError,
 )
+from ._handle import Handle
+from ._pipeline import Pipeline
+from ._transaction import Snapshot, Transaction
+
+if TYPE_CHECKING:
+    from ._redis import Connection, ConnectionPool
+
+__version__ = version()
 
 __all__ = [
+    "Batch",
     "BusyError",
+    "ClosedError",
+    "ConflictError",
+    "Connection",
+    "ConnectionPool",
     "CorruptError",
     "DB",
+    "DataError",
     "DegradedError",
     "Error",
+    "ExecAbortError",
+    "ForkedError",
     "FullError",
+    "Handle",
+    "IOError",
+    "IncompatibleError",
     "InvalidError",
+    "MemoryError",
     "MisuseError",
+    "NoSuchKeyError",
+    "NotFloatError",
+    "NotIntegerError",
+    "OptionInfo",
+    "OutOfRangeError",
+    "OverflowError",
+    "PanicError",
+    "Pipeline",
     "ReadOnlyError",
+    "RedisError",
+    "ResponseError",
+    "Snapshot",
+    "SyntaxError",
+    "TimeoutError",
     "TooLargeError",
+    "Transaction",
+    "UnsupportedError",
+    "WatchError",
     "WrongTypeError",
     "open",
     "options",
     "version",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # redis-py is needed for its adapter alone.
+    if name in ("Connection", "ConnectionPool"):
+        from . import _redis
+
+        return getattr(_redis, name)
+    raise AttributeError("module 'lsmkv' has no attribute %r" % name)

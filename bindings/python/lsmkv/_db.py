@@ -1,14 +1,35 @@
-"""`DB`: an open store, with commands under redis-py's names."""
+"""`DB`: an open store, and what can be made of it."""
 
 import ctypes
 import os
-import weakref
-from typing import Dict, NamedTuple, Optional, Union
+import time
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    List,
+    Literal,
+    NamedTuple,
+    Optional,
+    Type,
+    TypeVar,
+    Union,
+    overload,
+)
 
-from . import _errors, _ffi
-from ._ffi import Buf, Err, lib
+from ._batch import Batch
+from ._errors import WatchError
+from ._ffi import lib
+from ._handle import Handle, decoded
+from ._outputs import failure, give, take
+from ._pipeline import Pipeline
+from ._reply import same
+from ._signatures import OK, TIMEOUT
+from ._transaction import Snapshot, Transaction
+from ._values import EncodableT, V
 
-Encodable = Union[bytes, bytearray, memoryview, str, int, float]
+PathT = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+T = TypeVar("T")
 
 
 class OptionInfo(NamedTuple):
@@ -20,150 +41,192 @@ class OptionInfo(NamedTuple):
 
 def version() -> str:
     """The version of the library that is loaded."""
-    return lib.lsmkv_version().decode()
+    text: bytes = lib.lsmkv_version()
+    return text.decode()
 
 
 def options() -> Dict[str, OptionInfo]:
     """Every option of `open`, with its default and what it does."""
-    found = {}
-    name, default, doc = ctypes.c_char_p(), ctypes.c_char_p(), ctypes.c_char_p()
-    while lib.lsmkv_options_info(len(found), name, default, doc) == _ffi.OK:
-        found[name.value.decode()] = OptionInfo(default.value.decode(), doc.value.decode())
+    found: Dict[str, OptionInfo] = {}
+    texts = [ctypes.c_char_p() for _ in range(3)]
+    while lib.lsmkv_options_info(len(found), *map(ctypes.byref, texts)) == OK:
+        name, default, doc = [(text.value or b"").decode() for text in texts]
+        found[name] = OptionInfo(default, doc)
     return found
 
 
-def open(path: Union[str, bytes, "os.PathLike"] = ":memory:", **options: object) -> "DB":
-    """Opens the store in a directory, or an empty one in memory for ":memory:"."""
-    return DB(path, **options)
+@overload
+def open(
+    path: PathT = ":memory:", *, decode_responses: Literal[False] = False, **options: object
+) -> "DB[bytes]": ...
 
 
-class DB:
-    """An open store. Usable from any number of threads; a context manager that closes it.
+@overload
+def open(path: PathT = ":memory:", *, decode_responses: Literal[True], **options: object) -> "DB[str]": ...
 
-    Keys and values are bytes; text is encoded as UTF-8 and numbers as their text, as redis-py
-    does. Answers are bytes.
+
+def open(
+    path: PathT = ":memory:", *, decode_responses: bool = False, **options: object
+) -> "Union[DB[bytes], DB[str]]":
+    """Opens the store in a directory, or an empty one in memory for ":memory:".
+
+    Values come back as bytes, or as str with `decode_responses`. `lsmkv.options()` lists the
+    options of the store: lsmkv.open("cache", memory_budget="64MiB", sync="always").
     """
+    if decode_responses:
+        return DB[str](path, decoded, options)
+    return DB[bytes](path, same, options)
 
-    def __init__(self, path: Union[str, bytes, "os.PathLike"], **options: object) -> None:
-        err = Err()
-        handle = ctypes.c_void_p()
+
+class DB(Handle[V]):
+    """An open store, or one of its databases. Usable from any number of threads."""
+
+    def __init__(
+        self, path: PathT, text: Callable[[bytes], Any] = same, options: Dict[str, object] = {}
+    ) -> None:
+        out = take()
         given = lib.lsmkv_options_new()
         try:
             for name, value in options.items():
-                text = _option_text(value)
-                _check(lib.lsmkv_options_set(given, name.encode(), text, err), err)
-            _check(lib.lsmkv_open(_path_bytes(path), given, handle, err), err)
+                words = (name.encode(), _option_text(value))
+                status = lib.lsmkv_options_set(given, *words, out.err_at)
+                if status < 0:
+                    raise failure(status, out)
+            status = lib.lsmkv_open(_path_bytes(path), given, out.pointer_at, out.err_at)
+            if status < 0:
+                raise failure(status, out)
         finally:
             lib.lsmkv_options_free(given)
-        self._handle = handle.value
-        # Runs when the object is collected or the interpreter ends. In a forked child the
-        # library itself refuses.
-        self._finalizer = weakref.finalize(self, lib.lsmkv_close, handle.value, None)
+        self._own(out.pointer.value or 0, text)
+        give(out)
 
-    def close(self) -> None:
-        """Flushes and releases the directory. Closing again does nothing."""
-        if self._finalizer.detach() is not None:
-            err = Err()
-            _check(lib.lsmkv_close(self._handle, err), err)
+    @classmethod
+    def _selected(cls) -> Type[Handle[Any]]:
+        return DB
 
-    @property
-    def closed(self) -> bool:
-        """Whether `close` was called."""
-        return not self._finalizer.alive
+    def select(self, index: int) -> "DB[V]":
+        """Another database of the same store, from 0."""
+        selected = super().select(index)
+        assert isinstance(selected, DB)
+        return selected
 
-    def __enter__(self) -> "DB":
-        return self
+    def with_sync(self, mode: str) -> "DB[V]":
+        """The same store, with writes that are as durable as another sync mode says."""
+        return self._make(DB, lib.lsmkv_with_sync, mode.encode())
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def snapshot(self) -> Snapshot[V]:
+        """The store as it is now, for reading: `with db.snapshot() as s`."""
+        return self._make(Snapshot, lib.lsmkv_snapshot)
 
-    def set(self, name: Encodable, value: Encodable) -> bool:
-        """Gives a key a value."""
-        key, data, err = _encode(name), _encode(value), Err()
-        _check(lib.lsmkv_set(self._handle, key, len(key), data, len(data), err), err)
-        return True
+    def batch(self, strict: bool = False) -> Batch[V]:
+        """Writes that are noted and run all or not at all: `with db.batch() as b`."""
+        return Batch(self, strict)
 
-    def get(self, name: Encodable) -> Optional[bytes]:
-        """The value of a key, or None."""
-        key, buf, err = _encode(name), Buf(), Err()
-        if _check(lib.lsmkv_get(self._handle, key, len(key), buf, err), err) == _ffi.NOT_FOUND:
-            return None
-        try:
-            return ctypes.string_at(buf.data, buf.len)
-        finally:
-            lib.lsmkv_buf_release(buf)
+    def begin(self) -> Transaction[V]:
+        """Begins a transaction."""
+        return self._make(Transaction, lib.lsmkv_begin)
 
-    def delete(self, *names: Encodable) -> int:
-        """Removes keys; how many there were."""
-        return sum(self._count(lib.lsmkv_del, name) for name in names)
+    @overload
+    def transaction(self) -> Transaction[V]: ...
 
-    def exists(self, *names: Encodable) -> int:
-        """How many of the keys exist."""
-        return sum(self._count(lib.lsmkv_exists, name) for name in names)
+    @overload
+    def transaction(
+        self,
+        func: Callable[[Pipeline[V]], Any],
+        *watches: EncodableT,
+        shard_hint: object = None,
+        value_from_callable: bool = False,
+        watch_delay: Optional[float] = None,
+    ) -> Any: ...
+
+    def transaction(
+        self,
+        func: Optional[Callable[[Pipeline[V]], Any]] = None,
+        *watches: EncodableT,
+        shard_hint: object = None,
+        value_from_callable: bool = False,
+        watch_delay: Optional[float] = None,
+    ) -> Any:
+        """Without arguments a transaction: `with db.transaction() as t`.
+
+        With a function it is redis-py's: runs `func(pipe)` on a pipeline that watches keys, and
+        executes it, again and again until no watched key was changed meanwhile.
+        """
+        if func is None:
+            return self.begin()
+        while True:
+            with self.pipeline(True) as pipe:
+                try:
+                    if watches:
+                        pipe.watch(*watches)
+                    value = func(pipe)
+                    results = pipe.execute()
+                    return value if value_from_callable else results
+                except WatchError:
+                    if watch_delay:
+                        time.sleep(watch_delay)
+
+    def transact(self, func: Callable[[Transaction[V]], T], retries: Optional[int] = None) -> T:
+        """Runs `func` in a transaction and commits it; what it returned.
+
+        After a conflict it runs again, at most `retries` times, on what is then there.
+        """
+        while True:
+            try:
+                with self.begin() as transaction:
+                    return func(transaction)
+            except WatchError:
+                if retries is not None:
+                    retries -= 1
+                    if retries < 0:
+                        raise
+
+    def wait(self, ticket: int, timeout_ms: int) -> bool:
+        """Waits until the writes of a ticket are durable; whether they are."""
+        out = take()
+        status = lib.lsmkv_wait(self._handle, ticket, timeout_ms, out.err_at)
+        if status == TIMEOUT:
+            give(out)
+            return False
+        return self._done(status, out)
 
     def sync(self) -> None:
         """Makes every write that has returned durable, whatever the sync mode."""
-        self._upkeep(lib.lsmkv_sync)
+        self._call(lib.lsmkv_sync)
 
     def flush(self) -> None:
         """Writes the buffers in memory to tables."""
-        self._upkeep(lib.lsmkv_flush)
+        self._call(lib.lsmkv_flush)
 
     def compact(self) -> None:
         """Merges all tables and drops what is dead."""
-        self._upkeep(lib.lsmkv_compact)
+        self._call(lib.lsmkv_compact)
 
     def resume(self) -> None:
         """Tries at once to write again after the disk was full."""
-        self._upkeep(lib.lsmkv_resume)
+        self._call(lib.lsmkv_resume)
 
-    def __setitem__(self, name: Encodable, value: Encodable) -> None:
-        self.set(name, value)
+    def checkpoint(self, directory: PathT) -> None:
+        """Makes a copy of the store, as it is now, in a directory that does not exist."""
+        self._call(lib.lsmkv_checkpoint, _path_bytes(directory))
 
-    def __getitem__(self, name: Encodable) -> bytes:
-        value = self.get(name)
-        if value is None:
-            raise KeyError(name)
-        return value
+    def check(self) -> List[str]:
+        """Reads everything; what is wrong with it, if anything."""
+        out = take()
+        status = lib.lsmkv_check(self._handle, out.pointer_at, out.err_at)
+        found: List[Any] = self._reply(status, out)
+        return [item if isinstance(item, str) else item.decode() for item in found]
 
-    def __delitem__(self, name: Encodable) -> None:
-        if not self.delete(name):
-            raise KeyError(name)
-
-    def __contains__(self, name: Encodable) -> bool:
-        return bool(self.exists(name))
-
-    def _count(self, function, name: Encodable) -> int:
-        key, number, err = _encode(name), ctypes.c_int64(), Err()
-        _check(function(self._handle, key, len(key), number, err), err)
-        return number.value
-
-    def _upkeep(self, function) -> None:
-        err = Err()
-        _check(function(self._handle, err), err)
+    def stats(self) -> Dict[str, Union[int, float]]:
+        """What the store holds and has done, by name."""
+        out = take()
+        status = lib.lsmkv_stats(self._handle, out.pointer_at, out.err_at)
+        raw: List[Any] = self._reply(status, out)
+        names = [name if isinstance(name, str) else name.decode() for name in raw[::2]]
+        return dict(zip(names, raw[1::2]))
 
 
-def _check(status: int, err: Err) -> int:
-    if status < 0:
-        raise _errors.from_status(status, err.os_errno, err.msg.decode("utf-8", "replace"))
-    return status
-
-
-def _encode(value: Encodable) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, (bytearray, memoryview)):
-        return bytes(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(
-            "keys and values are bytes, str, int or float, not %s" % type(value).__name__
-        )
-    return repr(value).encode()
-
-
-def _path_bytes(path: Union[str, bytes, "os.PathLike"]) -> bytes:
+def _path_bytes(path: PathT) -> bytes:
     data = os.fsencode(path)
     if b"\0" in data:
         raise ValueError("a path has no NUL byte: %r" % (path,))

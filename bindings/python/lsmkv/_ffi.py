@@ -7,14 +7,9 @@ where the system keeps libraries. `CDLL` releases the interpreter lock during a 
 import ctypes
 import ctypes.util
 import os
-from ctypes import POINTER, Structure, c_char, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from ctypes import Structure, c_char, c_int32, c_size_t, c_void_p
 
-ABI_VERSION = 0
-
-OK = 0
-NOT_FOUND = 1
-DONE = 2
-FORKED = -19
+from ._signatures import ABI_VERSION, SIGNATURES
 
 
 class Err(Structure):
@@ -29,34 +24,10 @@ class Buf(Structure):
     _fields_ = [("data", c_void_p), ("len", c_size_t), ("owner", c_void_p)]
 
 
-_KEY = [c_char_p, c_size_t]
-_ERR = [POINTER(Err)]
-_TEXT_OUT = POINTER(c_char_p)
+class Slice(Structure):
+    """lsmkv_slice."""
 
-# Function -> (result, arguments). A test compares the names with the header.
-SIGNATURES = {
-    "lsmkv_abi_version": (c_uint32, []),
-    "lsmkv_version": (c_char_p, []),
-    "lsmkv_options_new": (c_void_p, []),
-    "lsmkv_options_free": (None, [c_void_p]),
-    "lsmkv_options_set": (c_int32, [c_void_p, c_char_p, c_char_p] + _ERR),
-    "lsmkv_options_info": (c_int32, [c_size_t, _TEXT_OUT, _TEXT_OUT, _TEXT_OUT]),
-    "lsmkv_open": (c_int32, [c_char_p, c_void_p, POINTER(c_void_p)] + _ERR),
-    "lsmkv_close": (c_int32, [c_void_p] + _ERR),
-    "lsmkv_buf_release": (None, [POINTER(Buf)]),
-    "lsmkv_set": (c_int32, [c_void_p] + _KEY + [c_char_p, c_size_t] + _ERR),
-    "lsmkv_get": (c_int32, [c_void_p] + _KEY + [POINTER(Buf)] + _ERR),
-    "lsmkv_get_into": (
-        c_int32,
-        [c_void_p] + _KEY + [c_void_p, c_size_t, POINTER(c_size_t)] + _ERR,
-    ),
-    "lsmkv_del": (c_int32, [c_void_p] + _KEY + [POINTER(c_int64)] + _ERR),
-    "lsmkv_exists": (c_int32, [c_void_p] + _KEY + [POINTER(c_int64)] + _ERR),
-    "lsmkv_sync": (c_int32, [c_void_p] + _ERR),
-    "lsmkv_flush": (c_int32, [c_void_p] + _ERR),
-    "lsmkv_compact": (c_int32, [c_void_p] + _ERR),
-    "lsmkv_resume": (c_int32, [c_void_p] + _ERR),
-}
+    _fields_ = [("data", c_void_p), ("len", c_size_t)]
 
 
 def _find() -> str:
@@ -85,7 +56,9 @@ def _load() -> ctypes.CDLL:
         try:
             function = getattr(library, name)
         except AttributeError:
-            raise ImportError("%s is older than this binding: it has no %s" % (path, name)) from None
+            raise ImportError(
+                "%s is older than this binding: it has no %s" % (path, name)
+            ) from None
         function.restype = result
         function.argtypes = arguments
     found = library.lsmkv_abi_version()
@@ -98,3 +71,8 @@ def _load() -> ctypes.CDLL:
 
 
 lib = _load()
+
+# lsmkv_get_into without declared arguments, for a caller that gives it bytes and what `from_param`
+# made of everything else: ctypes then has nothing to convert, and a read costs a third less.
+bare_get_into = lib["lsmkv_get_into"]
+bare_get_into.restype = c_int32

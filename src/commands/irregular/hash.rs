@@ -40,7 +40,8 @@ pub(crate) fn hrandfield(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
         return Err(out_of_range(""));
     }
     let pairs = tx.hrandfield_withvalues(key, count)?;
-    Ok(Reply::list(pairs.into_iter().flat_map(|(field, value)| [field, value])))
+    let pair = |(field, value)| (Reply::Bulk(field), Reply::Bulk(value));
+    Ok(Reply::Pairs(pairs.into_iter().map(pair).collect()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use super::spec::Access::{Read, Write};
-use super::spec::Answer::{Bulk, Flag, Int as Number, List, Map, MaybeList, Value};
-use super::spec::Arg::{Bytes, Int, Key, Many, Pairs};
+use super::spec::Answer::{Bulk, Flag, Int as Number, List, Map, MaybeList};
+use super::spec::Arg::{Bytes, Float, Int, Key, Many, Pairs};
 use super::spec::Grammar::{Irregular, Regular};
 use super::spec::Keys::Range;
 use super::spec::{Answer, Arg, Group, Row};
@@ -49,8 +49,8 @@ const ROWS: &[Row] = &[
     write(
         "HINCRBYFLOAT",
         4,
-        &[Key, FIELD, Bytes("increment")],
-        Value,
+        &[Key, FIELD, Float("increment")],
+        Answer::Float,
         "Adds to the number in a field.",
     ),
     read("HKEYS", 2, &[Key], List, "All fields."),

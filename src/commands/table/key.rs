@@ -1,6 +1,6 @@
 use super::spec::Access::{Alone, AloneWith, Read, Write};
 use super::spec::Answer::{Bulk, Flag, Int, List, Ok};
-use super::spec::Arg::{Bytes, Key, Keys};
+use super::spec::Arg::{Bytes, Key, Keys, Named};
 use super::spec::Grammar::{Irregular, Regular};
 use super::spec::Keys::{None, Range};
 use super::spec::{Grammar, Group, Row};
@@ -30,7 +30,14 @@ const ROWS: &[Row] = &[
     Row::new("EXISTS", -2, Read, ALL, Regular(&[Keys], Int), "How many of the keys exist."),
     Row::new("EXPIRE", -3, Write, ONE, EXPIRE, "Lets a key expire in so many seconds."),
     Row::new("EXPIREAT", -3, Write, ONE, EXPIRE, "Lets a key expire at a second since 1970."),
-    Row::new("EXPIRETIME", 2, Read, ONE, OF_KEY, "The second since 1970 at which a key expires."),
+    Row::new(
+        "EXPIRETIME",
+        2,
+        Read,
+        ONE,
+        OF_KEY,
+        "The second since 1970 at which a key expires; -1: it does not; -2: there is none.",
+    ),
     Row::new(
         "FLUSHALL",
         -1,
@@ -80,16 +87,23 @@ const ROWS: &[Row] = &[
         Read,
         ONE,
         OF_KEY,
-        "The millisecond since 1970 at which a key expires.",
+        "The millisecond since 1970 at which a key expires; -1: it does not; -2: there is none.",
     ),
-    Row::new("PTTL", 2, Read, ONE, OF_KEY, "Milliseconds until a key expires."),
+    Row::new(
+        "PTTL",
+        2,
+        Read,
+        ONE,
+        OF_KEY,
+        "Milliseconds until a key expires; -1: it does not; -2: there is none.",
+    ),
     Row::new("RANDOMKEY", 1, Read, None, Regular(&[], Bulk), "Some key."),
     Row::new(
         "RENAME",
         3,
         Write,
         TWO,
-        Regular(&[Key, Key], Ok),
+        Regular(&[Key, Named("newkey")], Ok),
         "Gives a key another name; takes as long as it has members.",
     ),
     Row::new(
@@ -97,7 +111,7 @@ const ROWS: &[Row] = &[
         3,
         Write,
         TWO,
-        Regular(&[Key, Key], Flag),
+        Regular(&[Key, Named("newkey")], Flag),
         "Gives a key another name that is free; takes as long as it has members.",
     ),
     Row::new(
@@ -109,7 +123,14 @@ const ROWS: &[Row] = &[
         "Exchanges what two databases hold.",
     ),
     Row::new("TOUCH", -2, Read, ALL, Regular(&[Keys], Int), "How many of the keys exist."),
-    Row::new("TTL", 2, Read, ONE, OF_KEY, "Seconds until a key expires, rounded."),
+    Row::new(
+        "TTL",
+        2,
+        Read,
+        ONE,
+        OF_KEY,
+        "Seconds until a key expires, rounded; -1: it does not; -2: there is none.",
+    ),
     Row::new("TYPE", 2, Read, ONE, Irregular("key"), "The type of a key."),
     Row::new("UNLINK", -2, Write, ALL, Regular(&[Keys], Int), "Removes keys."),
 ];

@@ -1,6 +1,6 @@
 use super::spec::Access::{Read, Write};
 use super::spec::Answer::{Bulk, Int, List, Ok};
-use super::spec::Arg::{self, Bytes, Key, Many};
+use super::spec::Arg::{self, Bytes, Key, Many, Named};
 use super::spec::Grammar::{Irregular, Regular};
 use super::spec::Keys::{Counted, Range};
 use super::spec::{Group, Row};
@@ -82,7 +82,7 @@ const ROWS: &[Row] = &[
         3,
         Write,
         TWO,
-        Regular(&[Key, Key], Bulk),
+        Regular(&[Named("source"), Named("destination")], Bulk),
         "Moves the last element of a list to the front of the same or another.",
     ),
     Row::new("RPUSH", -3, Write, ONE, PUSH, "Adds elements at the end."),

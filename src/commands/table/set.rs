@@ -1,6 +1,6 @@
 use super::spec::Access::{Read, Write};
 use super::spec::Answer::{Flag, Flags, Int, Set};
-use super::spec::Arg::{Bytes, Key, Keys as AllKeys, Many};
+use super::spec::Arg::{Bytes, Key, Keys as AllKeys, Many, Named};
 use super::spec::Grammar::{Irregular, Regular};
 use super::spec::Keys::{Counted, Range};
 use super::spec::{Access, Answer, Arg, Group, Keys, Row};
@@ -32,7 +32,7 @@ const fn algebra(name: &'static str, doc: &'static str) -> Row {
 
 /// A command on several sets that writes a set.
 const fn store(name: &'static str, doc: &'static str) -> Row {
-    Row::new(name, -3, Write, ALL, Regular(&[Bytes("destination"), AllKeys], Int), doc)
+    Row::new(name, -3, Write, ALL, Regular(&[Named("destination"), AllKeys], Int), doc)
 }
 
 const ROWS: &[Row] = &[
@@ -58,7 +58,7 @@ const ROWS: &[Row] = &[
         4,
         Write,
         Range(1, 2, 1),
-        Regular(&[Bytes("source"), Bytes("destination"), MEMBER], Flag),
+        Regular(&[Named("source"), Named("destination"), MEMBER], Flag),
         "Moves a member to another set.",
     ),
     Row::new("SPOP", -2, Write, ONE, Irregular("key [count]"), "Removes members chosen at random."),

@@ -1,6 +1,6 @@
 use super::spec::Access::{Read, Write};
 use super::spec::Answer::{self, Bulk, Flag, MaybeList, Ok, Value};
-use super::spec::Arg::{Bytes, Int, Key, Keys, Pairs};
+use super::spec::Arg::{Bytes, Float, Int, Key, Keys, Pairs};
 use super::spec::Grammar::{Irregular, Regular};
 use super::spec::Keys::Range;
 use super::spec::{Group, Row};
@@ -71,7 +71,7 @@ const ROWS: &[Row] = &[
         3,
         Write,
         ONE,
-        Regular(&[Key, Bytes("increment")], Value),
+        Regular(&[Key, Float("increment")], Answer::Float),
         "Adds to a number that need not be whole.",
     ),
     Row::new(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::waste::{Suspect, Waste};
 use crate::engine::batch::TreeId;
 use crate::engine::entry::{Sequence, Tag, hash_key};
 use crate::engine::iter::{Iter, IterOptions};
@@ -34,16 +35,21 @@ pub trait Filter: Send {
 pub trait FilterFactory: Send + Sync + std::fmt::Debug {
     /// `None` if this compaction needs no filter.
     fn filter(&self, job: &FilterJob) -> Result<Option<Box<dyn Filter>>>;
+
+    /// What of a table a filter made for the same job would let go. Must not read its blocks.
+    fn judge(&self, _: &FilterJob, _: &Suspect<'_>) -> Result<Waste> {
+        Ok(Waste::default())
+    }
 }
 
-/// What a filter may know and hold on to. Everything in it stays readable until the result of the
+/// What a filter or a judge may know and hold on to. Everything in it stays readable until the result of the
 /// compaction is installed, and the result is not installed before the log is synced through
 /// `pinned.current`.
 #[derive(Clone, Debug)]
 pub struct FilterJob {
     /// The tree being compacted.
     pub tree: TreeId,
-    /// Whether no level below the output holds keys of its range.
+    /// Whether no level below the output holds keys of its range. Not known to a judge.
     pub bottommost: bool,
     /// The snapshots that count, the newest visible sequence included, and reserved numbers.
     pub pinned: Arc<Pinned>,

@@ -7,7 +7,9 @@ pub mod pick;
 pub mod plan;
 pub mod rate;
 pub mod survival;
+pub mod waste;
 pub mod write;
 
 pub use filter::{Decision, Filter, FilterFactory, FilterJob};
 pub use plan::{Plan, Reason};
+pub use waste::{Needed, Suspect, Waste};

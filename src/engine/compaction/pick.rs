@@ -5,8 +5,12 @@
 //! base level, which level 0 is merged into. Levels above it stay empty. So a small store has two
 //! levels, and the space taken by overwritten data stays near `1 / ratio`.
 
+mod waste;
+
 use std::collections::HashSet;
 use std::sync::Arc;
+
+pub use waste::{has_waste, may_drop};
 
 use super::plan::{Plan, Reason};
 use crate::engine::entry::Sequence;
@@ -54,8 +58,17 @@ pub fn targets(levels: &Levels, settings: &Settings) -> Targets {
     Targets { base, bytes }
 }
 
-/// The next step, or nothing to do. `busy` files take part in a running step.
+/// The next step, or nothing to do. `busy` files take part in a running step. Drops cost nothing
+/// and go first; merges for the sake of waste wait until the levels are in order.
 pub fn pick(levels: &Levels, busy: &HashSet<FileNumber>, settings: &Settings) -> Option<Plan> {
+    waste::pick_dead(levels, busy)
+        .or_else(|| pick_due(levels, busy, settings))
+        .or_else(|| pick_tombstones(levels, busy, settings))
+        .or_else(|| waste::pick_wasteful(levels, busy))
+}
+
+/// A step of the level that is furthest above its target.
+fn pick_due(levels: &Levels, busy: &HashSet<FileNumber>, settings: &Settings) -> Option<Plan> {
     let targets = targets(levels, settings);
     let mut due: Vec<(f64, usize)> = (1..DEEPEST)
         .filter_map(|level| {
@@ -69,18 +82,16 @@ pub fn pick(levels: &Levels, busy: &HashSet<FileNumber>, settings: &Settings) ->
         due.push((level0 * 2.0, 0));
     }
     due.sort_by(|a, b| b.0.total_cmp(&a.0));
-    due.iter()
-        .find_map(|(_, level)| match level {
-            0 => pick_level0(levels, &targets, busy),
-            _ => pick_file(levels, *level, busy, settings),
-        })
-        .or_else(|| pick_tombstones(levels, busy, settings))
+    due.iter().find_map(|(_, level)| match level {
+        0 => pick_level0(levels, &targets, busy, settings),
+        _ => pick_file(levels, *level, busy, settings),
+    })
 }
 
 /// How urgent level 0 is: 1 and more is due.
 pub fn level0_score(levels: &Levels, settings: &Settings) -> f64 {
     let files = levels.level(0);
-    if files.iter().any(|file| droppable_tombstones(file, settings)) {
+    if files.iter().any(|f| droppable_tombstones(f, settings) || waste::is_mostly_waste(f)) {
         return 1.0;
     }
     files.len() as f64 / settings.level0_files.max(1) as f64
@@ -102,7 +113,12 @@ fn any_busy(files: &[Arc<TableFile>], busy: &HashSet<FileNumber>) -> bool {
 }
 
 /// All of level 0 into the base level; or a move when nothing overlaps.
-fn pick_level0(levels: &Levels, targets: &Targets, busy: &HashSet<FileNumber>) -> Option<Plan> {
+fn pick_level0(
+    levels: &Levels,
+    targets: &Targets,
+    busy: &HashSet<FileNumber>,
+    settings: &Settings,
+) -> Option<Plan> {
     let files = levels.level(0);
     if files.is_empty() || any_busy(files, busy) {
         return None;
@@ -117,11 +133,14 @@ fn pick_level0(levels: &Levels, targets: &Targets, busy: &HashSet<FileNumber>) -
     if any_busy(below, busy) {
         return None;
     }
-    if below.is_empty() && disjoint(files) {
+    let wasteful = files.iter().any(|file| has_waste(file));
+    if below.is_empty() && disjoint(files) && !wasteful {
         return Some(Plan::Move { from: 0, to, files: files.to_vec() });
     }
     let inputs = vec![(0, files.to_vec()), (to, below.to_vec())];
-    Some(Plan::Merge { inputs, output_level: to, reason: Reason::Level0 })
+    let full = files.len() >= settings.level0_files;
+    let reason = if wasteful && !full { Reason::Waste } else { Reason::Level0 };
+    Some(Plan::Merge { inputs, output_level: to, reason })
 }
 
 fn disjoint(files: &[Arc<TableFile>]) -> bool {
@@ -130,7 +149,8 @@ fn disjoint(files: &[Arc<TableFile>]) -> bool {
     sorted.windows(2).all(|pair| matches!(pair, [a, b] if a.largest < b.smallest))
 }
 
-/// The file of `level` that drags the least of the next level along, relative to its size.
+/// The file of `level` that costs the least relative to its size: what it drags of the next level
+/// along, less what is waste in it.
 fn pick_file(
     levels: &Levels,
     level: usize,
@@ -145,7 +165,8 @@ fn pick_file(
             let meta = file.meta();
             let below = levels.overlapping(level + 1, &meta.smallest, &meta.largest);
             let dragged: u64 = below.iter().map(|f| f.meta().size).sum();
-            (!any_busy(below, busy)).then(|| (dragged as f64 / meta.size.max(1) as f64, file))
+            let cost = dragged as f64 - waste::wasted(file) as f64;
+            (!any_busy(below, busy)).then(|| (cost / meta.size.max(1) as f64, file))
         })
         .min_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(push_down(levels, level, best.1, settings, Reason::Size))
@@ -163,7 +184,8 @@ fn push_down(
     let below = levels.overlapping(level + 1, &meta.smallest, &meta.largest);
     let further = levels.overlapping(level + 2, &meta.smallest, &meta.largest);
     let further_bytes: u64 = further.iter().map(|f| f.meta().size).sum();
-    if below.is_empty() && further_bytes <= settings.move_overlap_bytes && reason == Reason::Size {
+    let movable = reason == Reason::Size && !has_waste(file);
+    if below.is_empty() && further_bytes <= settings.move_overlap_bytes && movable {
         return Plan::Move { from: level, to: level + 1, files: vec![Arc::clone(file)] };
     }
     let inputs = vec![(level, vec![Arc::clone(file)]), (level + 1, below.to_vec())];

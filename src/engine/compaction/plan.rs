@@ -13,6 +13,8 @@ pub enum Reason {
     Size,
     /// A file holds mostly tombstones.
     Tombstones,
+    /// Much of a file is what the filter would let go.
+    Waste,
     /// The user asked.
     Manual,
 }

@@ -15,6 +15,7 @@
 
 #![expect(unsafe_code, reason = "reads entries in place; see the invariants above")]
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
@@ -22,7 +23,7 @@ use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 
 use super::arena::{Address, Arena, Tail};
-use super::order::Order;
+use super::order::{Order, RUN};
 use crate::engine::entry::{Sequence, Tag};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -245,6 +246,30 @@ impl Memtable {
             writer.written.get(order.len()..).unwrap_or_default().to_vec()
         };
         order.extend(fresh, self);
+    }
+
+    /// The runs of the order that may hold entries of `[lower, upper)`. They change with every
+    /// write.
+    pub(crate) fn runs_between(&self, lower: &[u8], upper: Option<&[u8]>) -> Range<usize> {
+        self.ordered().runs_between(lower, upper, self)
+    }
+
+    /// An entry of those runs at random: each with the same probability, one in [`RUN`] times
+    /// their number; none with what is left.
+    pub(crate) fn draw(
+        &self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        random: &mut dyn FnMut(u64) -> u64,
+    ) -> Option<Found<'_>> {
+        let order = self.ordered();
+        let runs = order.runs_between(lower, upper, self);
+        if runs.is_empty() {
+            return None;
+        }
+        let run = runs.start + usize::try_from(random(runs.len() as u64)).ok()?;
+        let index = usize::try_from(random(RUN as u64)).ok()?;
+        order.slot(run, index).map(|address| self.entry(address))
     }
 
     /// Called by the writer now and then: keeps scans from finding much to catch up.

@@ -15,3 +15,4 @@ mod order;
 
 pub use cursor::MemtableCursor;
 pub use entries::{Found, Memtable};
+pub(crate) use order::RUN;

@@ -4,12 +4,14 @@
 //! Beside each address stand the key's first eight bytes, so most comparisons touch no entry.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use super::arena::Address;
 use super::entries::{Found, Memtable};
-use crate::engine::entry::{Sequence, Tag};
+use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
 
-const RUN: usize = 256;
+/// Most entries of a run.
+pub(crate) const RUN: usize = 256;
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
@@ -123,6 +125,25 @@ impl Order {
         let run = self.runs.partition_point(|run| run.last().is_some_and(before));
         let index = self.runs.get(run).map_or(0, |run| run.partition_point(before));
         Place { run, index }
+    }
+
+    /// The runs that may hold entries of `[lower, upper)`.
+    pub(super) fn runs_between(
+        &self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        entries: &Memtable,
+    ) -> Range<usize> {
+        let newest = Tag::newest_at(MAX_SEQUENCE);
+        let place = |key| self.first_from(&Target::before(key, newest), entries);
+        let first = place(lower).run;
+        let end = upper.map(place).map_or(self.runs.len(), |end| end.run + end.index.min(1));
+        first..end.min(self.runs.len()).max(first)
+    }
+
+    /// An entry of a run, if it has that many.
+    pub(super) fn slot(&self, run: usize, index: usize) -> Option<Address> {
+        self.runs.get(run)?.get(index).map(|slot| slot.address)
     }
 
     /// The place after the last entry.

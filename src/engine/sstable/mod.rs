@@ -9,6 +9,7 @@
 //! | `properties` | what a table says about itself, and collectors that add to it |
 //! | `sink`, `writer` | writing a table |
 //! | `load`, `table`, `cursor`, `verify` | reading one |
+//! | `salvage` | reading what is left of a damaged one |
 
 pub(crate) mod block;
 mod block_builder;
@@ -19,6 +20,7 @@ mod format;
 mod index;
 mod load;
 mod properties;
+mod salvage;
 mod sink;
 mod table;
 mod verify;
@@ -30,5 +32,6 @@ mod tests;
 pub use block::Block;
 pub use cursor::TableCursor;
 pub use properties::{Collector, Properties};
+pub use salvage::{TableSalvage, Unreadable};
 pub use table::{Hit, Table, TableCounters};
 pub use writer::{TableSummary, TableWriter, WriterOptions};

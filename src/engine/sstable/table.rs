@@ -16,6 +16,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::block::Block;
+use super::block_cursor::BlockCursor;
 use super::cursor::TableCursor;
 use super::filter::Filter;
 use super::format::{BadFooter, FOOTER_BYTES, Footer, Malformed};
@@ -182,6 +183,35 @@ impl Table {
         Ok(index.offset(index.search(key, Tag::newest_at(MAX_SEQUENCE))))
     }
 
+    /// The data blocks that may hold keys of `[lower, upper)`.
+    pub(crate) fn blocks_between(
+        &self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+    ) -> Result<Range<usize>> {
+        let index = &self.resident()?.index;
+        let place = |key: &[u8]| index.search(key, Tag::newest_at(MAX_SEQUENCE));
+        let first = place(lower);
+        let end = upper.map_or(index.count(), |upper| (place(upper) + 1).min(index.count()));
+        Ok(first..end.max(first))
+    }
+
+    /// An entry of data block `number`: the one that `choose` names when told how many there are.
+    pub(crate) fn entry_at(
+        &self,
+        number: usize,
+        fill_cache: bool,
+        choose: impl FnOnce(u32) -> Option<u32>,
+    ) -> Result<Option<(Vec<u8>, Tag, Bytes)>> {
+        let resident = self.resident()?;
+        let block = self.block(&resident.index, number, fill_cache)?;
+        let Some(entry) = choose(block.count()) else { return Ok(None) };
+        let cursor = BlockCursor::at(block, entry, Vec::new())
+            .map_err(|why| self.malformed(&resident.index, number, why))?;
+        let (tag, value) = (cursor.tag(), cursor.value_bytes());
+        Ok(Some((cursor.into_buffer(), tag, value)))
+    }
+
     /// Memory of the resident parts, 0 when they are not loaded.
     pub fn resident_bytes(&self) -> usize {
         self.resident.load().as_ref().map_or(0, |resident| resident.memory())
@@ -207,17 +237,18 @@ impl Table {
         }
     }
 
-    /// Data block `number`, from the cache or the file.
+    /// Data block `number`, from the cache or the file. Looks by those who leave the cache as it is
+    /// are not counted: merges would hide how it serves the others.
     #[inline]
     pub(super) fn block(&self, index: &Index, number: usize, fill_cache: bool) -> Result<Block> {
         let handle = index.handle(number).ok_or_else(|| {
             self.loader.malformed(self.footer.index.offset, Malformed("no such block"))
         })?;
         if let Some(block) = self.cache.get(self.loader.number, handle.offset) {
-            self.counters.cache_hits.add(1);
+            self.counters.cache_hits.add(u64::from(fill_cache));
             return Ok(block);
         }
-        self.counters.cache_misses.add(1);
+        self.counters.cache_misses.add(u64::from(fill_cache));
         let block = self.loader.block(handle)?;
         self.counters.block_reads.add(1);
         self.counters.block_read_bytes.add(u64::from(handle.length));
@@ -316,7 +347,7 @@ impl Table {
 }
 
 /// Reads the footer of a file that should have `expected_size` bytes.
-fn read_footer(loader: &Loader, expected_size: u64) -> Result<Footer> {
+pub(super) fn read_footer(loader: &Loader, expected_size: u64) -> Result<Footer> {
     let path = &loader.path;
     let size = loader.file.len().map_err(|cause| Error::io("stat", path, &cause))?;
     if size != expected_size {

@@ -7,7 +7,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
+use crate::engine::compaction::waste::{Verdict, Waste};
 use crate::engine::entry::Sequence;
 use crate::engine::files::FileNumber;
 use crate::engine::sstable::Table;
@@ -76,12 +78,19 @@ pub struct TableFile {
     opener: Arc<TableOpener>,
     table: OnceLock<Arc<Table>>,
     obsolete: AtomicBool,
+    verdict: Mutex<Verdict>,
 }
 
 impl TableFile {
     /// A file that will be opened at its first use.
     pub fn new(meta: FileMeta, opener: Arc<TableOpener>) -> Self {
-        Self { meta, opener, table: OnceLock::new(), obsolete: AtomicBool::new(false) }
+        Self {
+            meta,
+            opener,
+            table: OnceLock::new(),
+            obsolete: AtomicBool::new(false),
+            verdict: Mutex::new(Verdict::unjudged()),
+        }
     }
 
     /// What the manifest knows.
@@ -107,6 +116,16 @@ impl TableFile {
     /// The reader, if something has used it already.
     pub fn opened(&self) -> Option<&Arc<Table>> {
         self.table.get()
+    }
+
+    /// The last word on what of it could go.
+    pub fn verdict(&self) -> Verdict {
+        *self.verdict.lock()
+    }
+
+    /// It has been judged now.
+    pub fn note_waste(&self, waste: Waste) {
+        *self.verdict.lock() = Verdict { waste, ..Verdict::unjudged() };
     }
 
     /// Where it is.

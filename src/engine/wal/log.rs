@@ -12,12 +12,13 @@
 //! prepares segments in the background. Lock order: `writer`, then `spares` or `retained` or the
 //! state of durability.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::engine::files::log_path;
+use crate::engine::files::{FileNumber, log_path};
 use crate::engine::wal::durability::Durability;
 use crate::engine::wal::header::FILE_HEADER_BYTES;
 use crate::engine::wal::position::{Cut, LogPosition};
@@ -41,6 +42,8 @@ pub struct Log {
     durability: Durability,
     /// Segments before the current one that have not been retired.
     retained: Mutex<Vec<Cut>>,
+    /// How many want the segments from each number on to stay. Locked after `retained`.
+    kept: Mutex<BTreeMap<FileNumber, usize>>,
     next_due: AtomicBool,
     bytes_appended: AtomicU64,
 }
@@ -69,6 +72,7 @@ impl Log {
             spares,
             durability,
             retained: Mutex::new(older),
+            kept: Mutex::default(),
             next_due: AtomicBool::new(false),
             bytes_appended: AtomicU64::new(0),
         })
@@ -157,17 +161,26 @@ impl Log {
     }
 
     /// Removes the segments that lie wholly before the segment of `position`, once the manifest
-    /// in force says that recovery starts there. The current one always stays. A removal that is
-    /// not durable does no harm: recovery ignores what lies before its start.
+    /// in force says that recovery starts there. The current one always stays, and so do those
+    /// that someone wants kept, until a later call. A removal that is not durable does no harm:
+    /// recovery ignores what lies before its start.
     pub fn retire_before(&self, position: LogPosition) -> Result<()> {
         let current = self.durability.appended().segment;
-        let bound = position.segment.min(current);
         let mut retained = self.retained.lock();
+        let kept = self.kept.lock().keys().next().copied();
+        let bound = position.segment.min(current).min(kept.unwrap_or(u64::MAX));
         while let Some(&(number, _)) = retained.iter().find(|&&(number, _)| number < bound) {
             self.remove_segment(number)?;
             retained.retain(|&(other, _)| other != number);
         }
         Ok(())
+    }
+
+    /// Keeps every segment from that of `position` on, while it is in use now, from removal until
+    /// the guard is dropped.
+    pub fn keep_from(&self, position: LogPosition) -> KeptLog<'_> {
+        *self.kept.lock().entry(position.segment).or_insert(0) += 1;
+        KeptLog { log: self, segment: position.segment }
     }
 
     /// Removes every segment, the current one too: for a clean close, after [`Log::close`], once
@@ -242,6 +255,25 @@ impl Log {
         buffer.clear();
         buffer.shrink_to(BUFFER_KEPT_BYTES);
         Ok(LogPosition::new(segment.number, *used))
+    }
+}
+
+/// See [`Log::keep_from`].
+#[derive(Debug)]
+pub struct KeptLog<'a> {
+    log: &'a Log,
+    segment: FileNumber,
+}
+
+impl Drop for KeptLog<'_> {
+    fn drop(&mut self) {
+        let mut kept = self.log.kept.lock();
+        if let Some(count) = kept.get_mut(&self.segment) {
+            *count -= 1;
+            if *count == 0 {
+                kept.remove(&self.segment);
+            }
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub mod sync_file;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use log::Log;
+pub use log::{KeptLog, Log};
 pub use position::{Cut, LogPosition};
 pub use recovery::{Recovered, recover, seal};
 pub use segment::LogEnv;

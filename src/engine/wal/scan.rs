@@ -21,6 +21,22 @@ pub struct Beyond {
 /// Looks at every 8-byte boundary of the file from `from` on.
 pub fn scan(reader: &mut RecordReader, from: u64) -> Result<Beyond> {
     let mut beyond = Beyond::default();
+    each(reader, from, |_, at, record| {
+        let end = record.map_or(at + RECORD_ALIGNMENT, |record| record.end);
+        beyond.used_bytes = end - from;
+        beyond.synced = beyond.synced.max(record.map(|record| record.synced).unwrap_or_default());
+        Ok(())
+    })?;
+    Ok(beyond)
+}
+
+/// Tells `visit` of every valid record from `from` on, and of every word that is neither zero nor
+/// part of one. What a valid record carries was written by a user and is not searched for records.
+pub fn each(
+    reader: &mut RecordReader,
+    from: u64,
+    mut visit: impl FnMut(&mut RecordReader, u64, Option<&Record>) -> Result<()>,
+) -> Result<()> {
     let mut offset = from.next_multiple_of(RECORD_ALIGNMENT);
     while offset < reader.len() {
         match next_used_word(reader.some_bytes(offset)?) {
@@ -28,24 +44,12 @@ pub fn scan(reader: &mut RecordReader, from: u64) -> Result<Beyond> {
             Found::Word { skip, is_magic } => {
                 let at = offset + skip;
                 let record = if is_magic { reader.record_at(at, u64::MAX)? } else { None };
-                offset = note(&mut beyond, at, record);
-                beyond.used_bytes = offset - from;
+                visit(reader, at, record.as_ref())?;
+                offset = record.map_or(at + RECORD_ALIGNMENT, |record| record.end);
             }
         }
     }
-    Ok(beyond)
-}
-
-/// Takes in what stands at `at` and returns where to look next: what a valid record carries was
-/// written by a user and is not searched for records.
-fn note(beyond: &mut Beyond, at: u64, record: Option<Record>) -> u64 {
-    match record {
-        Some(record) => {
-            beyond.synced = beyond.synced.max(record.synced);
-            record.end
-        }
-        None => at + RECORD_ALIGNMENT,
-    }
+    Ok(())
 }
 
 enum Found {

@@ -97,6 +97,11 @@ impl SyncFile {
         })
     }
 
+    /// Makes what was noted durable: for a store that is complete before its first use.
+    pub fn sync(&self) -> Result<()> {
+        self.file.sync_all().map_err(|e| Error::io("sync", &self.path, &e))
+    }
+
     fn note(&self, change: impl FnOnce(&mut SyncState)) -> Result<()> {
         let mut noted = self.noted.lock();
         change(&mut noted.state);

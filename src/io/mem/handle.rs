@@ -199,6 +199,11 @@ impl FileSystem for MemFs {
         self.0.tree.read().exists(path)
     }
 
+    /// The one for stores in memory is; those of tests stand for a disk.
+    fn is_volatile(&self) -> bool {
+        !self.0.tree.read().tracked
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.sync(dir, |tree| tree.sync_dir(dir))
     }

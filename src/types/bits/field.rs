@@ -34,6 +34,11 @@ impl FieldType {
         if (1..=most).contains(&bits) { Ok(Self { signed, bits }) } else { Err(bad_type()) }
     }
 
+    /// Whether it may be negative.
+    pub fn is_signed(&self) -> bool {
+        self.signed
+    }
+
     /// How many bits it has.
     pub fn bits(&self) -> u32 {
         self.bits

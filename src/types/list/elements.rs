@@ -20,7 +20,10 @@ use crate::types::list::Side;
 use crate::types::txn::{DATA, Tx, Walk};
 
 /// Index of the first element of a new list: there is room on both sides.
-const MIDDLE: u64 = 1 << 63;
+pub(crate) const MIDDLE: u64 = 1 << 63;
+
+/// An element's index.
+pub(crate) type Mark = [u8; 8];
 
 /// A list that exists or is being made.
 #[derive(Clone, Debug)]
@@ -196,17 +199,37 @@ impl<'k> Elements<'k> {
 
     /// The elements at these positions in order, beginning at that side: one seek, then steps.
     /// Shows the list as it is now, whatever is changed during the walk.
-    pub(crate) fn walk(&self, tx: &Tx<'_>, positions: Range<u64>, from: Side) -> Result<Run<'k>> {
+    pub(crate) fn walk(&self, tx: &Tx<'_>, positions: Range<u64>, from: Side) -> Result<Run> {
         let first = self.head.saturating_add(positions.start);
         let end = self.head.saturating_add(positions.end);
         let backward = from == Side::Right;
         let rows = tx.rows(DATA, &self.row(first), Some(&self.row(end)), backward)?;
-        Ok(Run { key: self.key, rows, head: self.head, left: positions, from, position: 0 })
+        Ok(Run {
+            key: self.key.to_vec(),
+            rows,
+            head: self.head,
+            left: positions,
+            from,
+            position: 0,
+        })
     }
 
     /// All elements, beginning at that side.
-    pub(crate) fn walk_all(&self, tx: &Tx<'_>, from: Side) -> Result<Run<'k>> {
+    pub(crate) fn walk_all(&self, tx: &Tx<'_>, from: Side) -> Result<Run> {
         self.walk(tx, 0..self.len(), from)
+    }
+
+    /// The positions that a walk from that side still has before it once it has passed `mark`; all
+    /// that follow where the element was, if it has gone.
+    pub(crate) fn positions_behind(&self, mark: Mark, from: Side) -> Range<u64> {
+        let index = u64::from_be_bytes(mark);
+        match from {
+            Side::Left => {
+                let first = index.saturating_add(1).saturating_sub(self.head);
+                first.min(self.len())..self.len()
+            }
+            Side::Right => 0..index.saturating_sub(self.head).min(self.len()),
+        }
     }
 
     /// Inserts an element, so that it has this position; the shorter side moves away.
@@ -273,8 +296,8 @@ fn cheapest_split(removed: &[u64], len: u64) -> usize {
 
 /// Elements, one after the other. A row that should be there and is not is damage, never an end.
 #[derive(Debug)]
-pub(crate) struct Run<'k> {
-    key: &'k [u8],
+pub(crate) struct Run {
+    key: Vec<u8>,
     rows: Walk,
     head: u64,
     left: Range<u64>,
@@ -282,7 +305,7 @@ pub(crate) struct Run<'k> {
     position: u64,
 }
 
-impl Run<'_> {
+impl Run {
     /// Moves to the next element, the first at the first call; `false` when there are no more.
     pub(crate) fn advance(&mut self) -> Result<bool> {
         let position = match self.from {
@@ -292,7 +315,7 @@ impl Run<'_> {
         let Some(position) = position else { return Ok(false) };
         let index = self.head.saturating_add(position);
         if !self.rows.advance()? || !self.rows.key().ends_with(&index.to_be_bytes()) {
-            return Err(missing(self.key, index));
+            return Err(missing(&self.key, index));
         }
         self.position = position;
         Ok(true)
@@ -301,6 +324,12 @@ impl Run<'_> {
     /// Where the element stands.
     pub(crate) fn position(&self) -> u64 {
         self.position
+    }
+
+    /// Names the element for [`Elements::positions_behind`], also when others are added or taken
+    /// away at the ends.
+    pub(crate) fn mark(&self) -> Mark {
+        self.head.saturating_add(self.position).to_be_bytes()
     }
 
     /// The element.

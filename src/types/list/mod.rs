@@ -1,9 +1,10 @@
 //! Lists.
 //!
-//! - `elements`: how elements are stored, and every access to them;
+//! - `elements`: how elements are stored, and every access to them; `builder`: a list made anew;
 //! - this file: ends, indexes and ranges;
 //! - `search`: commands that look for an element; `transfer`: those that take one of several keys.
 
+mod builder;
 mod elements;
 #[cfg(test)]
 mod model_tests;
@@ -21,6 +22,7 @@ use crate::types::db::commands;
 use crate::types::txn::Tx;
 
 use elements::Elements;
+pub(crate) use elements::Run;
 pub(crate) use search::check_rank;
 pub use search::{Place, Search};
 pub(crate) use transfer::{check_count, check_keys};

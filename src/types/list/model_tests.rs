@@ -278,5 +278,6 @@ proptest! {
         }
         pair.reopen();
         pair.check();
+        prop_assert_eq!(pair.db.check().unwrap(), Vec::<String>::new());
     }
 }

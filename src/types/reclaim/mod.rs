@@ -3,11 +3,15 @@
 //! - `meta`: records that have expired, and those of dead spaces;
 //! - `rows`: rows that no record names any more, for any reader; `owners`: which records those are;
 //! - `spaces`: which spaces some database number stands for;
-//! - `expiries`: when the records of a table expire.
+//! - `expiries`: when the records of a table expire;
+//! - `gather`: which collections the rows of a table belong to;
+//! - `judge`: by these, how much of a table could go, and whether all of it can go unread.
 //!
-//! The filters run in the engine's compaction threads, one filter for each compaction.
+//! All run in the engine's compaction threads, one filter for each compaction.
 
 mod expiries;
+mod gather;
+mod judge;
 mod meta;
 mod owners;
 mod rows;
@@ -20,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 
 pub(crate) use expiries::histogram_of;
 
-use crate::engine::{CollectorFactory, Filter, FilterFactory, FilterJob, TreeConfig};
+use crate::engine::{Filter, FilterFactory, FilterJob, Suspect, TreeConfig, Waste};
 use crate::error::Result;
 use crate::types::spaces::Spaces;
 use crate::types::times::Times;
@@ -34,7 +38,7 @@ pub(crate) struct Reclaim {
     spaces: OnceLock<Arc<Spaces>>,
     rows: AtomicU64,
     records: AtomicU64,
-    /// Runs once, when the next compaction of rows has captured its moments.
+    /// Runs once, when the next compaction or judgement of rows has captured its moments.
     #[cfg(test)]
     meanwhile: Meanwhile,
 }
@@ -78,8 +82,9 @@ impl Reclaim {
         for tree in [&mut meta, &mut data, &mut score] {
             tree.filter = Some(Arc::new(Filters(Arc::clone(self))) as Arc<dyn FilterFactory>);
         }
-        let expiries: Arc<dyn CollectorFactory> = Arc::new(expiries::Expiries);
-        meta.collectors = Some(expiries);
+        meta.collectors = Some(Arc::new(expiries::Expiries));
+        data.collectors = Some(Arc::new(gather::Gather));
+        score.collectors = Some(Arc::new(gather::Gather));
         vec![meta, data, score]
     }
 
@@ -94,6 +99,16 @@ impl Reclaim {
         Removed { rows: rows.load(Ordering::Relaxed), records: records.load(Ordering::Relaxed) }
     }
 
+    /// The spaces that readers at the moments of the job can look into.
+    fn live_spaces(&self, job: &FilterJob) -> Result<spaces::LiveSpaces> {
+        #[cfg(test)]
+        if job.tree == DATA {
+            let happens = self.meanwhile.0.lock().take();
+            happens.into_iter().for_each(|happens| happens());
+        }
+        spaces::LiveSpaces::read(job, self.spaces.get().map(Arc::as_ref))
+    }
+
     fn count(&self, removed: Removed) {
         self.rows.fetch_add(removed.rows, Ordering::Relaxed);
         self.records.fetch_add(removed.records, Ordering::Relaxed);
@@ -105,17 +120,20 @@ struct Filters(Arc<Reclaim>);
 
 impl FilterFactory for Filters {
     fn filter(&self, job: &FilterJob) -> Result<Option<Box<dyn Filter>>> {
-        #[cfg(test)]
-        if job.tree == DATA
-            && let Some(happens) = self.0.meanwhile.0.lock().take()
-        {
-            happens();
-        }
-        let live = spaces::LiveSpaces::read(job, self.0.spaces.get().map(Arc::as_ref))?;
+        let live = self.0.live_spaces(job)?;
         Ok(match job.tree {
             META => Some(Box::new(meta::MetaFilter::new(&self.0, job, live))),
             DATA | SCORE => Some(Box::new(rows::RowFilter::new(&self.0, job, live))),
             _ => None,
         })
+    }
+
+    fn judge(&self, job: &FilterJob, table: &Suspect<'_>) -> Result<Waste> {
+        let live = self.0.live_spaces(job)?;
+        match job.tree {
+            META => judge::records(&self.0.times, job, table, &live),
+            DATA | SCORE => judge::rows(job, table, &live),
+            _ => Ok(Waste::default()),
+        }
     }
 }

@@ -45,6 +45,21 @@ impl Named {
         }
     }
 
+    /// How many of the indexes from `lowest` to `highest` of a version it names; of what is no
+    /// list all or none.
+    fn share(self, version: u64, lowest: u64, highest: u64) -> u128 {
+        let all = u128::from(highest.saturating_sub(lowest)) + 1;
+        match self {
+            Self::Members(named) if named == version => all,
+            Self::Span(named, head, tail) if named == version => {
+                let end = u128::from(tail).min(u128::from(highest) + 1);
+                end.saturating_sub(u128::from(head.max(lowest)))
+            }
+            Self::Unknown => all,
+            Self::Nothing | Self::Members(_) | Self::Span(..) => 0,
+        }
+    }
+
     fn holds(self, version: u64, sub_key: &[u8]) -> bool {
         match self {
             Self::Nothing => false,
@@ -111,9 +126,19 @@ pub(super) struct Owners {
 }
 
 impl Owners {
+    /// For the rows of many user keys, one after the other.
     pub(super) fn new(job: &FilterJob) -> Self {
+        Self::walking(job, WALKS)
+    }
+
+    /// For a few user keys that lie far apart, in any order: lanes look records up.
+    pub(super) fn sparse(job: &FilterJob) -> Self {
+        Self::walking(job, 0)
+    }
+
+    fn walking(job: &FilterJob, walks: usize) -> Self {
         let moments = job.sequences().into_iter().rev().enumerate();
-        let lane = |(at, sequence)| Lane { sequence, walks: at < WALKS, iter: None };
+        let lane = |(at, sequence)| Lane { sequence, walks: at < walks, iter: None };
         Self {
             lanes: moments.map(lane).collect(),
             job: job.clone(),
@@ -137,20 +162,49 @@ impl Owners {
         if known.any(|(_, named)| named.holds(version, sub_key)) {
             return Ok(true);
         }
-        while let Some(lane) = self.lanes.get_mut(self.asked)
-            && lane.sequence >= since
-        {
-            let named = lane.ask(&self.job, &self.key)?;
-            let sequence = lane.sequence;
-            self.asked += 1;
-            let news = self.named.last().is_none_or(|(_, last)| *last != named);
-            if named != Named::Nothing && news {
-                self.named.push((sequence, named));
-            }
+        while let Some(named) = self.ask_next(since)? {
             if named.holds(version, sub_key) {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// How many of the indexes from `lowest` to `highest` of a version readers at or after `since`
+    /// find named, at most: what two of them find counts twice. 0 only if none finds any.
+    pub(super) fn share(
+        &mut self,
+        version: u64,
+        (lowest, highest): (u64, u64),
+        since: Sequence,
+    ) -> Result<u128> {
+        let all = u128::from(highest.saturating_sub(lowest)) + 1;
+        let (mut sum, mut counted) = (0u128, 0);
+        // Nearly all rows are alive, and the newest lane says so: no other is asked.
+        while sum < all {
+            match self.named.get(counted).copied().filter(|(sequence, _)| *sequence >= since) {
+                Some((_, named)) => {
+                    sum = sum.saturating_add(named.share(version, lowest, highest));
+                    counted += 1;
+                }
+                None if self.ask_next(since)?.is_none() => break,
+                None => {}
+            }
+        }
+        Ok(sum.min(all))
+    }
+
+    /// Asks the next lane at or after `since`; `None` if there is none.
+    fn ask_next(&mut self, since: Sequence) -> Result<Option<Named>> {
+        let next = self.lanes.get_mut(self.asked).filter(|lane| lane.sequence >= since);
+        let Some(lane) = next else { return Ok(None) };
+        let named = lane.ask(&self.job, &self.key)?;
+        let sequence = lane.sequence;
+        self.asked += 1;
+        let news = self.named.last().is_none_or(|(_, last)| *last != named);
+        if named != Named::Nothing && news {
+            self.named.push((sequence, named));
+        }
+        Ok(Some(named))
     }
 }

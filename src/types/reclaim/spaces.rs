@@ -70,6 +70,25 @@ impl LiveSpaces {
             || self.named.contains(&space)
     }
 
+    /// Which spaces from `first` to `last` some reader can look into, as runs of neighbours.
+    /// `None` if none was ever given up.
+    pub(super) fn alive_between(&self, first: Space, last: Space) -> Option<Vec<(Space, Space)>> {
+        if !self.ever_emptied {
+            return None;
+        }
+        let of_numbers = first.id()..=last.id().min(Space::FIRST_FRESH.id());
+        let named = self.named.iter().map(|space| space.id());
+        let mut alive: Vec<u32> =
+            of_numbers.chain(named).filter(|id| self.is_alive(Space::from_id(*id))).collect();
+        alive.retain(|id| (first.id()..=last.id()).contains(id));
+        alive.sort_unstable();
+        alive.dedup();
+        let runs = alive.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+        let ends =
+            |run: &[u32]| Some((Space::from_id(*run.first()?), Space::from_id(*run.last()?)));
+        Some(runs.filter_map(ends).collect())
+    }
+
     /// Whether some reader can look into the space that a key begins with. What is no key of ours
     /// is not ours to judge.
     pub(super) fn holds(&self, key: &[u8]) -> bool {

@@ -26,6 +26,31 @@ fn tally<T: Eq + std::hash::Hash>(drawn: &[Bytes], part: impl Fn(&[u8]) -> T) ->
     counts
 }
 
+/// SRANDMEMBER of the set, both ways: rows drawn where they are stored, and, since the transaction
+/// has written one of them itself, a descent of the members' bytes.
+fn both_ways(db: &Db, count: i64) -> [Vec<Bytes>; 2] {
+    let drawn = db.srandmember_count(b"s", count).unwrap();
+    let descended = db.write(&[b"s"], |tx| {
+        let first = tx.smembers(b"s")?.swap_remove(0);
+        tx.srem(b"s", &[&first])?;
+        tx.sadd(b"s", &[&first])?;
+        tx.srandmember_count(b"s", count)
+    });
+    assert_eq!(db.check().unwrap(), [""; 0]);
+    [drawn, descended.unwrap()]
+}
+
+/// [`both_ways`], several times over.
+fn both_ways_often(db: &Db, count: i64, times: usize) -> [Vec<Bytes>; 2] {
+    let mut all = [Vec::new(), Vec::new()];
+    for _ in 0..times {
+        for (all, drawn) in all.iter_mut().zip(both_ways(db, count)) {
+            all.extend(drawn);
+        }
+    }
+    all
+}
+
 #[test]
 fn every_member_of_a_small_collection_is_equally_likely() {
     let db = numbered(10);
@@ -42,32 +67,34 @@ fn every_member_of_a_small_collection_is_equally_likely() {
 #[test]
 fn numbered_members_of_a_large_collection_are_equally_likely() {
     let db = numbered(20_000);
-    let drawn: Vec<_> = (0..10).flat_map(|_| db.srandmember_count(b"s", -2_000).unwrap()).collect();
-    assert_eq!(drawn.len(), 20_000);
-    // The thousands' digit, then the last digit: a thousand of each in the whole set.
-    let (thousands, units) = (tally(&drawn, |m| (m[9], m[10])), tally(&drawn, |m| m[13]));
-    assert_eq!((thousands.len(), units.len()), (20, 10));
-    assert!(thousands.values().all(|count| (800..1200).contains(count)), "{thousands:?}");
-    assert!(units.values().all(|count| (1700..2300).contains(count)), "{units:?}");
+    for drawn in both_ways_often(&db, -2_000, 10) {
+        assert_eq!(drawn.len(), 20_000);
+        // The thousands' digit, then the last digit: a thousand of each in the whole set.
+        let (thousands, units) = (tally(&drawn, |m| (m[9], m[10])), tally(&drawn, |m| m[13]));
+        assert_eq!((thousands.len(), units.len()), (20, 10));
+        assert!(thousands.values().all(|count| (800..1200).contains(count)), "{thousands:?}");
+        assert!(units.values().all(|count| (1700..2300).contains(count)), "{units:?}");
+    }
 }
 
 #[test]
 fn a_lone_member_beside_many_is_drawn_no_more_often_than_its_share() {
     let many = (0..9_999u32).map(|n| format!("many:{n:05}").into_bytes());
     let db = set_of(many.chain([b"lone".to_vec(), Vec::new(), vec![0xff; 9]]));
-    let drawn = db.srandmember_count(b"s", -3_000).unwrap();
-    let strange = drawn.iter().filter(|member| !member.starts_with(b"many")).count();
-    // Without weighing it would be three of four.
-    assert!(strange < 30, "{strange} of 3000");
+    for drawn in both_ways(&db, -3_000) {
+        let strange = drawn.iter().filter(|member| !member.starts_with(b"many")).count();
+        // Without weighing it would be three of four.
+        assert!(strange < 30, "{strange} of 3000");
+    }
 }
 
 #[test]
 fn names_that_are_prefixes_of_each_other_end_too() {
     let db = set_of((1..5_000).map(|length| vec![0xff; length]));
-    let drawn = db.srandmember_count(b"s", -20).unwrap();
-    assert_eq!(drawn.len(), 20);
-    let different: HashSet<_> = db.srandmember_count(b"s", 100).unwrap().into_iter().collect();
-    assert_eq!(different.len(), 100);
+    assert_eq!(both_ways(&db, -20).map(|drawn| drawn.len()), [20, 20]);
+    for drawn in both_ways(&db, 100) {
+        assert_eq!(drawn.into_iter().collect::<HashSet<_>>().len(), 100);
+    }
 }
 
 #[test]
@@ -89,9 +116,10 @@ fn different_members_are_different_whatever_their_number() {
 fn random_bytes_are_spread_over_the_whole_range() {
     let mut random = SplitMix64::new(7);
     let db = set_of((0..8_000).map(|_| random.next_u64().to_be_bytes().to_vec()));
-    let drawn = db.srandmember_count(b"s", -2_000).unwrap();
-    let quarters = tally(&drawn, |member| member[0] / 64);
-    assert!((0..4).all(|quarter| (400..600).contains(&quarters[&quarter])), "{quarters:?}");
+    for drawn in both_ways(&db, -2_000) {
+        let quarters = tally(&drawn, |member| member[0] / 64);
+        assert!((0..4).all(|quarter| (400..600).contains(&quarters[&quarter])), "{quarters:?}");
+    }
 }
 
 #[test]
@@ -100,12 +128,13 @@ fn names_of_letters_and_digits_are_equally_likely() {
     let pairs = letters.iter().flat_map(|a| letters.iter().map(move |b| [*a, *b]));
     let names = pairs.flat_map(|[a, b]| [vec![a, b], vec![a, b, b'0'], vec![a, b, b'1']]);
     let db = set_of(names.chain([Vec::new()]));
-    let drawn: Vec<_> = (0..8).flat_map(|_| db.srandmember_count(b"s", -3_000).unwrap()).collect();
-    assert_eq!(drawn.len(), 24_000);
-    // Below `A` and `a` lie bytes that no name has; each first letter is one of 62.
-    let counts = tally(&drawn, |member| member.first().copied());
-    assert!(letters.iter().all(|a| (250..650).contains(&counts[&Some(*a)])), "{counts:?}");
-    assert!(counts.get(&None).copied().unwrap_or(0) < 30, "{counts:?}");
+    for drawn in both_ways_often(&db, -3_000, 8) {
+        assert_eq!(drawn.len(), 24_000);
+        // Below `A` and `a` lie bytes that no name has; each first letter is one of 62.
+        let counts = tally(&drawn, |member| member.first().copied());
+        assert!(letters.iter().all(|a| (250..650).contains(&counts[&Some(*a)])), "{counts:?}");
+        assert!(counts.get(&None).copied().unwrap_or(0) < 30, "{counts:?}");
+    }
 }
 
 #[test]
@@ -129,4 +158,44 @@ fn writes_of_the_same_transaction_are_drawn_too() {
         Ok(())
     })
     .unwrap();
+}
+
+/// Blocks of the data tree that were looked at so far.
+fn blocks(db: &Db) -> u64 {
+    let data = &db.engine_stats().trees[1];
+    data.cache_hits + data.cache_misses
+}
+
+#[test]
+fn a_member_of_a_large_collection_costs_a_few_blocks_and_a_hundred_cost_a_few_hundred() {
+    let db = numbered(200_000);
+    db.compact().unwrap();
+    for (count, most) in [(1, 60), (100, 2000), (-100, 2000)] {
+        let before = blocks(&db);
+        assert_eq!(db.srandmember_count(b"s", count).unwrap().len() as i64, count.abs());
+        let looked_at = blocks(&db) - before;
+        assert!(looked_at <= most, "{looked_at} blocks for {count}");
+    }
+    let before = blocks(&db);
+    assert!(db.spop(b"s").unwrap().is_some());
+    assert!(blocks(&db) - before <= 60);
+    assert_eq!(db.check().unwrap(), [""; 0]);
+}
+
+#[test]
+fn what_is_left_of_a_collection_that_was_mostly_removed_is_equally_likely() {
+    let db = numbered(50_000);
+    db.flush().unwrap();
+    let gone: Vec<_> = (0..50_000u32).filter(|n| n % 10 != 0).collect();
+    for some in gone.chunks(10_000) {
+        let names: Vec<_> = some.iter().map(|n| format!("member:{n:07}").into_bytes()).collect();
+        db.srem(b"s", &names.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+    }
+    assert_eq!(db.scard(b"s").unwrap(), 5_000);
+    let drawn: Vec<_> = (0..5).flat_map(|_| db.srandmember_count(b"s", -1_000).unwrap()).collect();
+    let thousands = tally(&drawn, |m| m[9]);
+    assert!(drawn.iter().all(|member| member.ends_with(b"0")));
+    assert_eq!(thousands.len(), 5);
+    assert!(thousands.values().all(|count| (800..1200).contains(count)), "{thousands:?}");
+    assert_eq!(db.check().unwrap(), [""; 0]);
 }

@@ -1,10 +1,10 @@
 //! Unions, intersections and differences of sets.
 //!
 //! Members come in the order of their bytes in every set, so all of these are merges of walks: no
-//! set is held in memory, only the result. A set that is much larger than the one whose members
-//! are tested against it is looked into member by member instead.
+//! set is held in memory, only a result that is replied. A set that is much larger than the one
+//! whose members are tested against it is looked into member by member instead.
 //!
-//! The result of a *STORE is written in one batch, however large it is.
+//! The result of a *STORE is written as it comes and held nowhere: see `build`.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -15,7 +15,6 @@ use crate::encoding::meta::Type;
 use crate::error::Result;
 use crate::types::collection::Collection;
 use crate::types::db::commands;
-use crate::types::string::length;
 use crate::types::txn::{Tx, Walk};
 
 /// A look-up costs about as much as this many steps of a walk.
@@ -41,21 +40,58 @@ commands! {
         fn sunionstore(destination: &[u8], keys: &[&[u8]]) -> i64;
 }
 
+/// An entry for each key, `None` for one that does not exist.
+type Sets = Vec<Option<Collection>>;
+
+/// Gets every member, in the order of their bytes and each once, until it says `false`.
+type Visit<'v> = &'v mut dyn FnMut(&[u8]) -> Result<bool>;
+
+/// What `each` visits.
+fn collected(each: impl FnOnce(Visit<'_>) -> Result<()>) -> Result<Vec<Bytes>> {
+    let mut members = Vec::new();
+    each(&mut |member| {
+        members.push(Bytes::copy_from_slice(member));
+        Ok(true)
+    })?;
+    Ok(members)
+}
+
 fn with_destination<'k>(destination: &'k [u8], keys: &[&'k [u8]]) -> Vec<&'k [u8]> {
     std::iter::once(destination).chain(keys.iter().copied()).collect()
 }
 
 impl Tx<'_> {
     /// The sets at all keys, once all are known to be sets or missing.
-    fn sets(&self, keys: &[&[u8]]) -> Result<Vec<Option<Collection>>> {
+    fn sets(&self, keys: &[&[u8]]) -> Result<Sets> {
         keys.iter().map(|key| self.collection(key, Type::Set)).collect()
     }
 
     pub(crate) fn sdiff(&self, keys: &[&[u8]]) -> Result<Vec<Bytes>> {
-        let mut sets = self.sets(keys)?.into_iter();
-        let Some(first) = sets.next().flatten() else { return Ok(Vec::new()) };
+        collected(|visit| self.each_of_difference(self.sets(keys)?, visit))
+    }
+
+    pub(crate) fn sinter(&self, keys: &[&[u8]]) -> Result<Vec<Bytes>> {
+        collected(|visit| self.each_common(self.sets(keys)?, visit))
+    }
+
+    pub(crate) fn sunion(&self, keys: &[&[u8]]) -> Result<Vec<Bytes>> {
+        collected(|visit| self.each_of_union(self.sets(keys)?, visit))
+    }
+
+    pub(crate) fn sintercard(&self, keys: &[&[u8]], limit: u64) -> Result<i64> {
+        let limit = if limit == 0 { u64::MAX } else { limit };
+        let mut count = 0;
+        self.each_common(self.sets(keys)?, &mut |_| {
+            count += 1;
+            Ok(count < limit)
+        })?;
+        Ok(count.cast_signed())
+    }
+
+    fn each_of_difference(&self, sets: Sets, visit: Visit<'_>) -> Result<()> {
+        let mut sets = sets.into_iter();
+        let Some(first) = sets.next().flatten() else { return Ok(()) };
         let mut others = self.tests(sets.flatten(), first.len())?;
-        let mut members = Vec::new();
         let mut walk = first.walk(self)?;
         'members: while walk.advance()? {
             let member = first.sub_key(walk.key());
@@ -64,33 +100,15 @@ impl Tx<'_> {
                     continue 'members;
                 }
             }
-            members.push(Bytes::copy_from_slice(member));
+            if !visit(member)? {
+                break;
+            }
         }
-        Ok(members)
+        Ok(())
     }
 
-    pub(crate) fn sinter(&self, keys: &[&[u8]]) -> Result<Vec<Bytes>> {
-        let mut members = Vec::new();
-        self.each_common(keys, |member| {
-            members.push(Bytes::copy_from_slice(member));
-            true
-        })?;
-        Ok(members)
-    }
-
-    pub(crate) fn sintercard(&self, keys: &[&[u8]], limit: u64) -> Result<i64> {
-        let limit = if limit == 0 { u64::MAX } else { limit };
-        let mut count = 0;
-        self.each_common(keys, |_| {
-            count += 1;
-            count < limit
-        })?;
-        Ok(count.cast_signed())
-    }
-
-    /// Visits the members that all sets have, as long as `visit` says to go on.
-    fn each_common(&self, keys: &[&[u8]], mut visit: impl FnMut(&[u8]) -> bool) -> Result<()> {
-        let Some(mut sets) = self.sets(keys)?.into_iter().collect::<Option<Vec<_>>>() else {
+    fn each_common(&self, sets: Sets, visit: Visit<'_>) -> Result<()> {
+        let Some(mut sets) = sets.into_iter().collect::<Option<Vec<_>>>() else {
             return Ok(());
         };
         sets.sort_by_key(Collection::len);
@@ -105,66 +123,66 @@ impl Tx<'_> {
                     continue 'members;
                 }
             }
-            if !visit(member) {
+            if !visit(member)? {
                 break;
             }
         }
         Ok(())
     }
 
-    pub(crate) fn sunion(&self, keys: &[&[u8]]) -> Result<Vec<Bytes>> {
+    fn each_of_union(&self, sets: Sets, visit: Visit<'_>) -> Result<()> {
         let mut walks = Vec::new();
         let mut next = BinaryHeap::new();
-        for set in self.sets(keys)?.into_iter().flatten() {
+        for set in sets.into_iter().flatten() {
             let mut walk = Members::of(self, set)?;
             if let Some(member) = walk.next()? {
                 next.push(Reverse((Bytes::copy_from_slice(member), walks.len())));
             }
             walks.push(walk);
         }
-        let mut members: Vec<Bytes> = Vec::new();
+        let mut last: Option<Bytes> = None;
         while let Some(Reverse((member, from))) = next.pop() {
             if let Some(walk) = walks.get_mut(from)
                 && let Some(following) = walk.next()?
             {
                 next.push(Reverse((Bytes::copy_from_slice(following), from)));
             }
-            if members.last() != Some(&member) {
-                members.push(member);
+            if last.as_ref() != Some(&member) {
+                if !visit(&member)? {
+                    break;
+                }
+                last = Some(member);
             }
         }
-        Ok(members)
+        Ok(())
     }
 
     pub(crate) fn sdiffstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        let members = self.sdiff(keys)?;
-        self.store_set(destination, &members)
+        self.store_set(destination, keys, Self::each_of_difference)
     }
 
     pub(crate) fn sinterstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        let members = self.sinter(keys)?;
-        self.store_set(destination, &members)
+        self.store_set(destination, keys, Self::each_common)
     }
 
     pub(crate) fn sunionstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        let members = self.sunion(keys)?;
-        self.store_set(destination, &members)
+        self.store_set(destination, keys, Self::each_of_union)
     }
 
-    /// Replaces whatever is at `key` by a set of these members, which are all different.
-    fn store_set(&mut self, key: &[u8], members: &[Bytes]) -> Result<i64> {
-        if members.is_empty() {
-            if self.record(key)?.is_some() {
-                self.delete_record(key);
-            }
-            return Ok(0);
-        }
-        let mut set = self.new_collection(key, Type::Set)?;
-        for member in members {
-            set.put_over(self, member, Bytes::new(), false)?;
-        }
-        self.save(&set)?;
-        Ok(length(members.len()))
+    /// Replaces whatever is at `key` by a set of the members that `each` visits.
+    fn store_set(
+        &mut self,
+        key: &[u8],
+        from: &[&[u8]],
+        each: impl FnOnce(&Self, Sets, Visit<'_>) -> Result<()>,
+    ) -> Result<i64> {
+        let sets = self.sets(from)?;
+        let (mut build, mut size) = (self.build(key)?, 0);
+        each(self, sets, &mut |member| {
+            size += 1;
+            build.put_member(member, b"").map(|()| true)
+        })?;
+        self.store_built(key, build, Type::Set, size)
     }
 
     /// For testing `members` members in ascending order against each of the sets.

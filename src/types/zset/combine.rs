@@ -3,8 +3,12 @@
 //!
 //! Sums are made in the order of the reference, the smallest input first: with doubles the order
 //! shows in the last digits.
+//!
+//! Inputs are walked along their members and held nowhere. What is replied is collected and sorted
+//! by score; what is stored is written as it comes: see `build`.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use bytes::Bytes;
 
@@ -14,7 +18,7 @@ use crate::encoding::meta::Type;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::collection::Collection;
 use crate::types::db::commands;
-use crate::types::txn::{Tx, wrong_type};
+use crate::types::txn::{Tx, Walk, wrong_type};
 
 /// How the scores of a member in several inputs become one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,6 +76,29 @@ commands! {
     ) -> i64;
 }
 
+/// Gets members with their scores, each member once, until it says `false`.
+type Visit<'v> = &'v mut dyn FnMut(&[u8], f64) -> Result<bool>;
+
+/// What is made of inputs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operation<'a> {
+    /// The members of any of them.
+    Union(Combine<'a>),
+    /// The members of all of them.
+    Intersection(Combine<'a>),
+    /// The members of the first that no other has.
+    Difference,
+}
+
+impl Operation<'_> {
+    fn check(&self, keys: usize) -> Result<()> {
+        match self {
+            Self::Union(how) | Self::Intersection(how) => how.check(keys),
+            Self::Difference => Ok(()),
+        }
+    }
+}
+
 /// A sorted set or a set.
 struct Input {
     rows: Collection,
@@ -121,6 +148,10 @@ impl Input {
         self.rows.get(tx, member)?.map(|value| self.score_in(&value)).transpose()
     }
 
+    fn member(&self, walk: &Walk) -> Bytes {
+        Bytes::copy_from_slice(self.rows.sub_key(walk.key()))
+    }
+
     /// Calls `visit` with every member until it says `false`.
     fn each(&self, tx: &Tx<'_>, mut visit: impl FnMut(&[u8], f64) -> Result<bool>) -> Result<()> {
         let mut walk = self.rows.walk(tx)?;
@@ -159,50 +190,49 @@ impl Inputs {
         existing
     }
 
-    pub(crate) fn union(&self, tx: &Tx<'_>, how: Combine<'_>) -> Result<Scored> {
-        how.check(self.0.len())?;
-        let mut found: HashMap<Bytes, f64> = HashMap::new();
-        for (input, weight) in self.existing_by_size(&how) {
-            input.each(tx, |member, score| {
-                let score = number_or_zero(weight * score);
-                match found.get_mut(member) {
-                    Some(sum) => *sum = how.aggregate.of(*sum, score),
-                    None => {
-                        found.insert(Bytes::copy_from_slice(member), score);
+    /// Calls `visit` with every member of any input, in the order of the members' bytes.
+    fn each_of_union(&self, tx: &Tx<'_>, how: &Combine<'_>, visit: Visit<'_>) -> Result<()> {
+        let inputs = self.existing_by_size(how);
+        let mut walks = Vec::new();
+        // The least member first, and of equal ones the smallest input.
+        let mut next = BinaryHeap::new();
+        for (input, _) in &inputs {
+            let mut walk = input.rows.walk(tx)?;
+            if walk.advance()? {
+                next.push(Reverse((input.member(&walk), walks.len())));
+            }
+            walks.push(walk);
+        }
+        let mut found: Option<(Bytes, f64)> = None;
+        while let Some(Reverse((member, from))) = next.pop() {
+            let (Some((input, weight)), Some(walk)) = (inputs.get(from), walks.get_mut(from))
+            else {
+                continue;
+            };
+            let score = number_or_zero(weight * input.score_in(walk.value())?);
+            if walk.advance()? {
+                next.push(Reverse((input.member(walk), from)));
+            }
+            match &mut found {
+                Some((last, sum)) if *last == member => *sum = how.aggregate.of(*sum, score),
+                _ => {
+                    let complete = found.replace((member, score));
+                    if let Some((member, score)) = complete
+                        && !visit(&member, score)?
+                    {
+                        return Ok(());
                     }
                 }
-                Ok(true)
-            })?;
+            }
         }
-        Ok(in_order(found.into_iter().collect()))
-    }
-
-    pub(crate) fn intersection(&self, tx: &Tx<'_>, how: Combine<'_>) -> Result<Scored> {
-        how.check(self.0.len())?;
-        let mut found = Scored::new();
-        self.each_common(tx, &how, |member, score| {
-            found.push((Bytes::copy_from_slice(member), score));
-            true
-        })?;
-        Ok(in_order(found))
-    }
-
-    pub(crate) fn intersection_size(&self, tx: &Tx<'_>, limit: u64) -> Result<i64> {
-        let mut count = 0u64;
-        self.each_common(tx, &Combine::default(), |_, _| {
-            count += 1;
-            count != limit
-        })?;
-        Ok(i64::try_from(count).unwrap_or(i64::MAX))
+        if let Some((member, score)) = found {
+            visit(&member, score)?;
+        }
+        Ok(())
     }
 
     /// Calls `visit` with every member of all inputs until it says `false`.
-    fn each_common(
-        &self,
-        tx: &Tx<'_>,
-        how: &Combine<'_>,
-        mut visit: impl FnMut(&[u8], f64) -> bool,
-    ) -> Result<()> {
+    fn each_common(&self, tx: &Tx<'_>, how: &Combine<'_>, visit: Visit<'_>) -> Result<()> {
         let inputs = self.all_by_size(how).unwrap_or_default();
         let Some(((smallest, weight), others)) = inputs.split_first() else { return Ok(()) };
         smallest.each(tx, |member, score| {
@@ -211,23 +241,60 @@ impl Inputs {
                 let Some(score) = other.score(tx, member)? else { return Ok(true) };
                 result = how.aggregate.of(result, weight * score);
             }
-            Ok(visit(member, result))
+            visit(member, result)
         })
     }
 
-    pub(crate) fn difference(&self, tx: &Tx<'_>) -> Result<Scored> {
-        let mut found = Scored::new();
-        let Some((Some(first), others)) = self.0.split_first() else { return Ok(found) };
+    /// Calls `visit` with every member of the first input that no other has.
+    fn each_of_difference(&self, tx: &Tx<'_>, visit: Visit<'_>) -> Result<()> {
+        let Some((Some(first), others)) = self.0.split_first() else { return Ok(()) };
         first.each(tx, |member, score| {
             for other in others.iter().flatten() {
                 if other.rows.get(tx, member)?.is_some() {
                     return Ok(true);
                 }
             }
+            visit(member, score)
+        })
+    }
+
+    fn each(&self, tx: &Tx<'_>, what: Operation<'_>, visit: Visit<'_>) -> Result<()> {
+        match what {
+            Operation::Union(how) => self.each_of_union(tx, &how, visit),
+            Operation::Intersection(how) => self.each_common(tx, &how, visit),
+            Operation::Difference => self.each_of_difference(tx, visit),
+        }
+    }
+
+    /// The result, by score.
+    pub(crate) fn combine(&self, tx: &Tx<'_>, what: Operation<'_>) -> Result<Scored> {
+        what.check(self.0.len())?;
+        let mut found = Scored::new();
+        self.each(tx, what, &mut |member, score| {
             found.push((Bytes::copy_from_slice(member), score));
             Ok(true)
         })?;
         Ok(in_order(found))
+    }
+
+    /// Makes `key` the result, whatever it was; how many members it has.
+    pub(crate) fn store(&self, tx: &mut Tx<'_>, key: &[u8], what: Operation<'_>) -> Result<i64> {
+        what.check(self.0.len())?;
+        let (mut build, mut size) = (tx.build(key)?, 0);
+        self.each(tx, what, &mut |member, score| {
+            size += 1;
+            build.put_scored(member, score).map(|()| true)
+        })?;
+        tx.store_built(key, build, Type::ZSet, size)
+    }
+
+    pub(crate) fn intersection_size(&self, tx: &Tx<'_>, limit: u64) -> Result<i64> {
+        let mut count = 0u64;
+        self.each_common(tx, &Combine::default(), &mut |_, _| {
+            count += 1;
+            Ok(count != limit)
+        })?;
+        Ok(i64::try_from(count).unwrap_or(i64::MAX))
     }
 }
 
@@ -260,15 +327,15 @@ impl Tx<'_> {
     }
 
     pub(crate) fn zunion(&self, keys: &[&[u8]], how: Combine<'_>) -> Result<Scored> {
-        self.zset_inputs(keys, "zunion")?.union(self, how)
+        self.zset_inputs(keys, "zunion")?.combine(self, Operation::Union(how))
     }
 
     pub(crate) fn zinter(&self, keys: &[&[u8]], how: Combine<'_>) -> Result<Scored> {
-        self.zset_inputs(keys, "zinter")?.intersection(self, how)
+        self.zset_inputs(keys, "zinter")?.combine(self, Operation::Intersection(how))
     }
 
     pub(crate) fn zdiff(&self, keys: &[&[u8]]) -> Result<Scored> {
-        self.zset_inputs(keys, "zdiff")?.difference(self)
+        self.zset_inputs(keys, "zdiff")?.combine(self, Operation::Difference)
     }
 
     pub(crate) fn zintercard(&self, keys: &[&[u8]], limit: u64) -> Result<i64> {
@@ -281,8 +348,8 @@ impl Tx<'_> {
         keys: &[&[u8]],
         how: Combine<'_>,
     ) -> Result<i64> {
-        let members = self.zset_inputs(keys, "zunionstore")?.union(self, how)?;
-        self.replace_zset(destination, &members)
+        let inputs = self.zset_inputs(keys, "zunionstore")?;
+        inputs.store(self, destination, Operation::Union(how))
     }
 
     pub(crate) fn zinterstore(
@@ -291,12 +358,12 @@ impl Tx<'_> {
         keys: &[&[u8]],
         how: Combine<'_>,
     ) -> Result<i64> {
-        let members = self.zset_inputs(keys, "zinterstore")?.intersection(self, how)?;
-        self.replace_zset(destination, &members)
+        let inputs = self.zset_inputs(keys, "zinterstore")?;
+        inputs.store(self, destination, Operation::Intersection(how))
     }
 
     pub(crate) fn zdiffstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        let members = self.zset_inputs(keys, "zdiffstore")?.difference(self)?;
-        self.replace_zset(destination, &members)
+        let inputs = self.zset_inputs(keys, "zdiffstore")?;
+        inputs.store(self, destination, Operation::Difference)
     }
 }

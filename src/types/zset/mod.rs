@@ -26,7 +26,7 @@ pub use combine::{Aggregate, Combine};
 pub use range::{By, ZRange};
 pub use remove::End;
 
-pub(crate) use combine::{Inputs, needs_a_key, not_a_weight};
+pub(crate) use combine::{Inputs, Operation, needs_a_key, not_a_weight};
 
 use bytes::Bytes;
 

@@ -306,6 +306,7 @@ proptest! {
             }
             compare(&db, &model);
         }
+        prop_assert_eq!(db.check().unwrap(), Vec::<String>::new());
         db.close().unwrap();
     }
 }

@@ -5,8 +5,9 @@ use std::ops::Bound;
 use bytes::Bytes;
 
 use super::Scored;
-use super::rows::ZSet;
+use super::rows::{ScoreWalk, ZSet};
 use super::span::Span;
+use crate::encoding::meta::Type;
 use crate::error::Result;
 use crate::types::db::commands;
 use crate::types::txn::Tx;
@@ -94,8 +95,19 @@ impl Tx<'_> {
         source: &[u8],
         range: &ZRange<'_>,
     ) -> Result<i64> {
-        let members = self.members_in(source, range, true)?;
-        self.replace_zset(destination, &members)
+        let zset = self.zset_in(source, range)?;
+        let (mut build, mut size) = (self.build(destination)?, 0);
+        // In which order the members are written makes no difference.
+        if let Some(zset) = &zset
+            && let Some(mut part) = self.part(zset, range)?
+        {
+            while size < part.count && part.walk.advance()? {
+                let (score, member) = part.walk.scored(self, true)?;
+                build.put_scored(member, score)?;
+                size += 1;
+            }
+        }
+        self.store_built(destination, build, Type::ZSet, size)
     }
 
     pub(crate) fn zrevrange(&self, key: &[u8], start: i64, stop: i64) -> Result<Vec<Bytes>> {
@@ -139,46 +151,77 @@ impl Tx<'_> {
     }
 
     fn members_in(&self, key: &[u8], range: &ZRange<'_>, exact: bool) -> Result<Scored> {
-        // Bounds before the key: those that are no numbers are an error even if it is missing.
+        let Some(zset) = self.zset_in(key, range)? else { return Ok(Scored::new()) };
+        match self.part(&zset, range)? {
+            Some(part) => part.collect(self, exact),
+            None => Ok(Scored::new()),
+        }
+    }
+
+    /// The sorted set at `key`, once the range is known to be one: bounds that are no numbers are
+    /// an error even if the key is missing.
+    fn zset_in(&self, key: &[u8], range: &ZRange<'_>) -> Result<Option<ZSet>> {
+        if let By::Score(min, max) = range.by {
+            Span::of_scores(min, max)?;
+        }
+        self.zset(key)
+    }
+
+    /// The members of a range; `None` if there are none.
+    fn part<'z>(&self, zset: &'z ZSet, range: &ZRange<'_>) -> Result<Option<Part<'z>>> {
         let span = match range.by {
+            By::Rank(start, stop) => return self.part_at(zset, start, stop, range.reverse),
+            By::Lex(min, max) => Span::of_members(self, zset, (min, max), range.reverse)?,
             By::Score(min, max) => Some(Span::of_scores(min, max)?),
-            By::Rank(..) | By::Lex(..) => None,
-        };
-        let Some(zset) = self.zset(key)? else { return Ok(Scored::new()) };
-        let span = match range.by {
-            By::Rank(start, stop) => {
-                return self.members_at(&zset, start, stop, range.reverse, exact);
-            }
-            By::Lex(min, max) => Span::of_members(self, &zset, (min, max), range.reverse)?,
-            By::Score(..) => span,
         };
         let (Some(span), Ok(offset)) = (span, u64::try_from(range.offset)) else {
-            return Ok(Scored::new());
+            return Ok(None);
         };
         let mut walk = zset.walk(self, &span, range.reverse)?;
         if !walk.skip(offset)? {
-            return Ok(Scored::new());
+            return Ok(None);
         }
-        walk.collect(self, u64::try_from(range.count).unwrap_or(u64::MAX), exact)
+        let count = u64::try_from(range.count).unwrap_or(u64::MAX);
+        Ok(Some(Part { walk, count, backward: false }))
     }
 
     /// The members at positions, walked to from the nearer end.
-    pub(super) fn members_at(
+    fn part_at<'z>(
         &self,
-        zset: &ZSet,
+        zset: &'z ZSet,
         start: i64,
         stop: i64,
         reverse: bool,
-        exact: bool,
-    ) -> Result<Scored> {
+    ) -> Result<Option<Part<'z>>> {
         let len = zset.len();
-        let Some((first, last)) = positions(start, stop, len) else { return Ok(Scored::new()) };
+        let Some((first, last)) = positions(start, stop, len) else { return Ok(None) };
         let (count, behind) = (last - first + 1, len - 1 - last);
-        let other_way = behind < first;
-        let mut walk = zset.walk(self, &Span::all(), reverse != other_way)?;
-        walk.skip(if other_way { behind } else { first })?;
-        let mut members = walk.collect(self, count, exact)?;
-        if other_way {
+        let backward = behind < first;
+        let mut walk = zset.walk(self, &Span::all(), reverse != backward)?;
+        walk.skip(if backward { behind } else { first })?;
+        Ok(Some(Part { walk, count, backward }))
+    }
+
+    /// The members at positions.
+    pub(super) fn members_at(&self, zset: &ZSet, start: i64, stop: i64) -> Result<Scored> {
+        match self.part_at(zset, start, stop, false)? {
+            Some(part) => part.collect(self, false),
+            None => Ok(Scored::new()),
+        }
+    }
+}
+
+/// Members of a range: the next `count` of a walk, the last one first if it goes backward.
+struct Part<'z> {
+    walk: ScoreWalk<'z>,
+    count: u64,
+    backward: bool,
+}
+
+impl Part<'_> {
+    fn collect(mut self, tx: &Tx<'_>, exact: bool) -> Result<Scored> {
+        let mut members = self.walk.collect(tx, self.count, exact)?;
+        if self.backward {
             members.reverse();
         }
         Ok(members)

@@ -56,7 +56,7 @@ impl Tx<'_> {
 
     pub(crate) fn zremrangebyrank(&mut self, key: &[u8], start: i64, stop: i64) -> Result<i64> {
         let Some(zset) = self.zset(key)? else { return Ok(0) };
-        let members = self.members_at(&zset, start, stop, false, false)?;
+        let members = self.members_at(&zset, start, stop)?;
         self.remove_members(key, zset, &members)
     }
 

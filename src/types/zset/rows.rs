@@ -6,8 +6,8 @@
 //! score   [prefix][score:8][member]   -> nothing; the score as bytes that sort (encoding::order)
 //! ```
 //!
-//! Each member has exactly one row in each tree, which only [`ZSet::put`] and [`ZSet::remove`]
-//! write. -0.0 and +0.0 are one score, so the score row cannot tell them apart: the sign of a
+//! Each member has exactly one row in each tree, which only [`ZSet::put`], [`ZSet::remove`]
+//! and `Build::put_scored` write. -0.0 and +0.0 are one score, so the score row cannot tell them apart: the sign of a
 //! zero is in the data row.
 
 use bytes::Bytes;
@@ -36,23 +36,6 @@ impl Tx<'_> {
     /// The sorted set at `key`, or a new empty one.
     pub(super) fn zset_or_new(&mut self, key: &[u8]) -> Result<ZSet> {
         Ok(ZSet { rows: self.collection_or_new(key, Type::ZSet)? })
-    }
-
-    /// Makes `key` the sorted set of these members, each named once, whatever it was; without
-    /// members it ceases to exist. How many there are.
-    pub(crate) fn replace_zset(&mut self, key: &[u8], members: &Scored) -> Result<i64> {
-        if members.is_empty() {
-            if self.record(key)?.is_some() {
-                self.delete_record(key);
-            }
-            return Ok(0);
-        }
-        let mut zset = ZSet { rows: self.new_collection(key, Type::ZSet)? };
-        for (member, score) in members {
-            zset.put(self, member, *score, None)?;
-        }
-        self.save_zset(&zset)?;
-        Ok(zset.card())
     }
 
     /// Writes the record of a sorted set that changed.
@@ -178,16 +161,22 @@ impl ScoreWalk<'_> {
         Ok((score_from_bytes(*score), member))
     }
 
-    /// The next members, at most `count`. `exact`: a zero with its sign, which costs a look-up.
+    /// The member and its score. `exact`: a zero with its sign, which costs a look-up.
+    pub(super) fn scored(&self, tx: &Tx<'_>, exact: bool) -> Result<(f64, &[u8])> {
+        let (mut score, member) = self.row()?;
+        if exact && score == 0.0 {
+            let stored = self.zset.score(tx, member)?;
+            score = stored.ok_or_else(|| damaged("a score row has no member"))?;
+        }
+        Ok((score, member))
+    }
+
+    /// The next members, at most `count`. `exact`: see [`ScoreWalk::scored`].
     pub(super) fn collect(&mut self, tx: &Tx<'_>, count: u64, exact: bool) -> Result<Scored> {
         let mut members = Scored::new();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         while members.len() < count && self.advance()? {
-            let (mut score, member) = self.row()?;
-            if exact && score == 0.0 {
-                let stored = self.zset.score(tx, member)?;
-                score = stored.ok_or_else(|| damaged("a score row has no member"))?;
-            }
+            let (score, member) = self.scored(tx, exact)?;
             members.push((Bytes::copy_from_slice(member), score));
         }
         Ok(members)

@@ -10,48 +10,48 @@ use crate::error::Result;
 use crate::types::number::parse_integer;
 use crate::types::txn::Tx;
 use crate::types::zset::text::parse_score;
-use crate::types::zset::{Aggregate, Combine, Inputs, needs_a_key, not_a_weight};
+use crate::types::zset::{Aggregate, Combine, Inputs, Operation, needs_a_key, not_a_weight};
 
 pub(crate) fn zunion(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     let inputs = inputs(tx, &mut args, "zunion")?;
     let options = Options::parse(args, &inputs, Words::WEIGHTED.with_scores())?;
-    Ok(super::members(inputs.union(tx, options.how())?, options.with_scores))
+    Ok(super::members(inputs.combine(tx, Operation::Union(options.how()))?, options.with_scores))
 }
 
 pub(crate) fn zinter(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     let inputs = inputs(tx, &mut args, "zinter")?;
     let options = Options::parse(args, &inputs, Words::WEIGHTED.with_scores())?;
-    Ok(super::members(inputs.intersection(tx, options.how())?, options.with_scores))
+    Ok(super::members(
+        inputs.combine(tx, Operation::Intersection(options.how()))?,
+        options.with_scores,
+    ))
 }
 
 pub(crate) fn zdiff(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     let inputs = inputs(tx, &mut args, "zdiff")?;
     let options = Options::parse(args, &inputs, Words::NONE.with_scores())?;
-    Ok(super::members(inputs.difference(tx)?, options.with_scores))
+    Ok(super::members(inputs.combine(tx, Operation::Difference)?, options.with_scores))
 }
 
 pub(crate) fn zunionstore(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     let destination = args.bytes()?;
     let inputs = inputs(tx, &mut args, "zunionstore")?;
     let options = Options::parse(args, &inputs, Words::WEIGHTED)?;
-    let members = inputs.union(tx, options.how())?;
-    Ok(tx.replace_zset(destination, &members)?.into_reply())
+    Ok(inputs.store(tx, destination, Operation::Union(options.how()))?.into_reply())
 }
 
 pub(crate) fn zinterstore(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     let destination = args.bytes()?;
     let inputs = inputs(tx, &mut args, "zinterstore")?;
     let options = Options::parse(args, &inputs, Words::WEIGHTED)?;
-    let members = inputs.intersection(tx, options.how())?;
-    Ok(tx.replace_zset(destination, &members)?.into_reply())
+    Ok(inputs.store(tx, destination, Operation::Intersection(options.how()))?.into_reply())
 }
 
 pub(crate) fn zdiffstore(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     let destination = args.bytes()?;
     let inputs = inputs(tx, &mut args, "zdiffstore")?;
     Options::parse(args, &inputs, Words::NONE)?;
-    let members = inputs.difference(tx)?;
-    Ok(tx.replace_zset(destination, &members)?.into_reply())
+    Ok(inputs.store(tx, destination, Operation::Difference)?.into_reply())
 }
 
 pub(crate) fn zintercard(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {

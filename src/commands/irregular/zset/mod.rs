@@ -17,7 +17,7 @@ pub(crate) use range::{
 
 use bytes::Bytes;
 
-use crate::commands::reply::Reply;
+use crate::commands::reply::{IntoReply, Reply};
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::number::parse_integer;
 
@@ -26,8 +26,7 @@ fn members(members: Vec<(Bytes, f64)>, with_scores: bool) -> Reply {
     if !with_scores {
         return Reply::list(members.into_iter().map(|(member, _)| member));
     }
-    let pair = |(member, score)| [Reply::Bulk(member), Reply::Double(score)];
-    Reply::Array(members.into_iter().flat_map(pair).collect())
+    members.into_reply()
 }
 
 /// An integer of at least `least`; anything else is an error with this text.

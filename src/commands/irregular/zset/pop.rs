@@ -1,5 +1,7 @@
 //! ZPOPMIN, ZPOPMAX, ZMPOP.
 
+use bytes::Bytes;
+
 use super::integer_from;
 use crate::commands::args::{Args, syntax_error};
 use crate::commands::reply::Reply;
@@ -9,22 +11,31 @@ use crate::types::zset::End;
 
 pub(crate) fn zpopmin(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     let (key, count) = key_and_count(&mut args)?;
-    Ok(super::members(tx.zpopmin(key, count)?, true))
+    Ok(popped(tx.zpopmin(key, count.unwrap_or(1))?, count))
 }
 
 pub(crate) fn zpopmax(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     let (key, count) = key_and_count(&mut args)?;
-    Ok(super::members(tx.zpopmax(key, count)?, true))
+    Ok(popped(tx.zpopmax(key, count.unwrap_or(1))?, count))
 }
 
-fn key_and_count<'a>(args: &mut Args<'a>) -> Result<(&'a [u8], u64)> {
+/// Without a count a member and its score, not a list with one pair.
+fn popped(members: Vec<(Bytes, f64)>, count: Option<u64>) -> Reply {
+    if count.is_some() {
+        return super::members(members, true);
+    }
+    let pair = |(member, score)| [Reply::Bulk(member), Reply::Double(score)];
+    Reply::Array(members.into_iter().flat_map(pair).collect())
+}
+
+fn key_and_count<'a>(args: &mut Args<'a>) -> Result<(&'a [u8], Option<u64>)> {
     let key = args.bytes()?;
     let count = args.peek();
     if args.len() > 1 {
         return Err(syntax_error());
     }
     let error = "ERR value is out of range, must be positive";
-    Ok((key, count.map_or(Ok(1), |count| integer_from(count, 0, error))?))
+    Ok((key, count.map(|count| integer_from(count, 0, error)).transpose()?))
 }
 
 pub(crate) fn zmpop(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {

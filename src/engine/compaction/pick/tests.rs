@@ -1,5 +1,6 @@
 use super::*;
 use crate::engine::cache::BlockCache;
+use crate::engine::compaction::waste::{Needed, Waste};
 use crate::engine::open_files::OpenFiles;
 use crate::engine::sstable::TableCounters;
 use crate::engine::tables::TableOpener;
@@ -158,16 +159,154 @@ fn tombstones_at_the_bottom_are_rewritten_once_nothing_needs_them() {
     assert_eq!(numbers(&plan), [9]);
 }
 
+fn with_waste(file: Arc<TableFile>, bytes: u64, needed: Needed) -> Arc<TableFile> {
+    file.note_waste(Waste { bytes, needed });
+    file
+}
+
+fn drops(plan: Option<Plan>) -> (usize, Vec<u64>) {
+    let Some(Plan::Drop { level, files }) = plan else { panic!("{plan:?}") };
+    (level, files.iter().map(|file| file.meta().number).collect())
+}
+
+#[test]
+fn files_nobody_needs_are_dropped_before_anything_else() {
+    let tree = levels(&[
+        (0, file(14, 0, 50, KIB)),
+        (0, file(13, 0, 50, KIB)),
+        (0, with_waste(file(12, 0, 50, KIB), KIB, Needed::Never)),
+        (0, file(11, 0, 50, KIB)),
+        (6, file(1, 0, 20, KIB)),
+    ]);
+    assert_eq!(drops(pick_idle(&tree)), (0, vec![12]));
+    assert!(pick(&tree, &HashSet::from([12]), &settings()).is_none(), "a running step has it");
+}
+
+#[test]
+fn a_cover_is_dropped_only_where_it_covers_nothing() {
+    let cover = |number, from, to| with_waste(file(number, from, to, KIB), KIB, Needed::AsCover);
+    let tree = levels(&[(4, cover(8, 0, 9)), (5, cover(9, 5, 20)), (6, file(1, 15, 30, KIB))]);
+    let plan = pick_idle(&tree);
+    assert!(!matches!(plan, Some(Plan::Drop { .. })), "9 covers 1, and 8 covers 9: {plan:?}");
+    let tree = levels(&[(4, cover(8, 0, 9)), (5, cover(9, 5, 20)), (6, file(1, 21, 30, KIB))]);
+    assert_eq!(drops(pick_idle(&tree)), (5, vec![9]), "the lower one first");
+    let tree = levels(&[(4, cover(8, 0, 9)), (6, file(1, 21, 30, KIB))]);
+    assert_eq!(drops(pick_idle(&tree)), (4, vec![8]));
+}
+
+#[test]
+fn covers_of_level_0_go_together_with_what_they_cover() {
+    let cover = |number, from, to| with_waste(file(number, from, to, KIB), KIB, Needed::AsCover);
+    let tree = levels(&[
+        (0, cover(14, 0, 50)),
+        (0, file(13, 40, 60, KIB)),
+        (0, cover(12, 0, 30)),
+        (0, cover(11, 0, 30)),
+    ]);
+    assert_eq!(drops(pick_idle(&tree)), (0, vec![11, 12]), "14 covers 13, which stays");
+    let busy = HashSet::from([11]);
+    assert!(!matches!(pick(&tree, &busy, &settings()), Some(Plan::Drop { .. })), "12 covers 11");
+    let all = |numbers: &[u64]| {
+        let files = tree.level(0).iter().filter(|file| numbers.contains(&file.meta().number));
+        may_drop(&tree, 0, &files.cloned().collect::<Vec<_>>())
+    };
+    assert!(all(&[11]) && all(&[11, 12]) && !all(&[12]) && !all(&[13]) && !all(&[11, 14]));
+}
+
+#[test]
+fn the_most_wasteful_file_is_rewritten_in_its_level() {
+    let tree = levels(&[
+        (5, with_waste(file(4, 0, 9, 10 * KIB), 4 * KIB, Needed::Perhaps)),
+        (6, with_waste(file(1, 0, 9, 100 * KIB), 50 * KIB, Needed::Perhaps)),
+        (6, with_waste(file(2, 10, 19, 100 * KIB), 90 * KIB, Needed::Perhaps)),
+        (6, with_waste(file(3, 20, 29, 100 * KIB), 49 * KIB, Needed::Perhaps)),
+    ]);
+    let picked = |busy: &[u64]| pick(&tree, &busy.iter().copied().collect(), &settings());
+    for (busy, number) in [(&[][..], 2), (&[2][..], 1)] {
+        let Some(plan @ Plan::Merge { output_level: 6, reason: Reason::Waste, .. }) = picked(busy)
+        else {
+            panic!("{:?}", picked(busy))
+        };
+        assert_eq!(numbers(&plan), [number]);
+    }
+    assert!(picked(&[1, 2]).is_none(), "less than half is not worth it");
+}
+
+#[test]
+fn a_wasteful_file_sinks_if_it_drags_no_more_than_itself() {
+    for (size, to, chosen) in [(3 * KIB, 6, vec![9, 1]), (2 * KIB, 5, vec![9])] {
+        let tree = levels(&[
+            (5, with_waste(file(9, 0, 9, size), size / 2, Needed::Perhaps)),
+            (6, file(1, 5, 9, 3 * KIB)),
+            (6, file(2, 50, 60, 5000 * KIB)),
+        ]);
+        let Some(plan @ Plan::Merge { output_level, reason: Reason::Waste, .. }) = pick_idle(&tree)
+        else {
+            panic!()
+        };
+        assert_eq!((output_level, numbers(&plan)), (to, chosen));
+    }
+}
+
+#[test]
+fn waste_is_not_moved_but_merged() {
+    let move_or_merge = |waste| {
+        let tree = levels(&[
+            (0, file(4, 31, 40, KIB)),
+            (0, with_waste(file(3, 21, 30, 1000), waste, Needed::Perhaps)),
+            (0, file(2, 11, 20, KIB)),
+            (0, file(1, 0, 10, KIB)),
+        ]);
+        pick_idle(&tree)
+    };
+    assert!(matches!(move_or_merge(99), Some(Plan::Move { .. })), "too little to care");
+    assert!(matches!(move_or_merge(100), Some(Plan::Merge { reason: Reason::Level0, .. })));
+    let push = |waste| {
+        let file = with_waste(file(1, 0, 9, 900 * KIB), waste, Needed::Perhaps);
+        pick_idle(&levels(&[(5, file), (6, file_with(2, 20, 29, 3000 * KIB, 0))]))
+    };
+    assert!(matches!(push(0), Some(Plan::Move { from: 5, to: 6, .. })));
+    assert!(matches!(push(90 * KIB), Some(Plan::Merge { output_level: 6, .. })));
+}
+
+#[test]
+fn waste_in_level_0_makes_it_due_before_it_is_full() {
+    let tree = |waste| {
+        levels(&[
+            (0, with_waste(file(12, 0, 50, KIB), waste, Needed::Perhaps)),
+            (6, file(1, 0, 20, KIB)),
+        ])
+    };
+    assert!(pick_idle(&tree(KIB / 2 - 1)).is_none());
+    let Some(plan @ Plan::Merge { reason: Reason::Waste, .. }) = pick_idle(&tree(KIB / 2)) else {
+        panic!()
+    };
+    assert_eq!(numbers(&plan), [12, 1]);
+}
+
+#[test]
+fn what_is_written_anew_counts_as_without_waste() {
+    let old = with_waste(file(1, 0, 9, KIB), KIB, Needed::Perhaps);
+    assert!(pick_idle(&levels(&[(6, old)])).is_some());
+    assert!(pick_idle(&levels(&[(6, file(2, 0, 9, KIB))])).is_none());
+}
+
 proptest! {
     /// Whatever the shape, a plan takes for every key all older entries between its inputs and
     /// its output, so that no older entry ends up above a newer one.
     #[test]
     fn no_plan_leaves_an_older_entry_above_a_newer_one(
-        shape in prop::collection::vec((0usize..7, 0u8..100, 0u8..30, 1u64..900), 0..40),
+        shape in prop::collection::vec(
+            (0usize..7, 0u8..100, 0u8..30, 1u64..900, 0u64..20), 0..40,
+        ),
+        wasteful: bool,
     ) {
         let mut tree = Levels::default();
-        for ((level, from, width, kib), number) in shape.into_iter().zip(1..) {
-            let next = tree.clone().with_added(level, file(number, from, from + width, kib * KIB));
+        for ((level, from, width, kib, waste), number) in shape.into_iter().zip(1..) {
+            let waste = if wasteful { waste * 100 * KIB } else { 0 };
+            let needed = if waste > 1700 * KIB { Needed::AsCover } else { Needed::Perhaps };
+            let file = with_waste(file(number, from, from + width, kib * KIB), waste, needed);
+            let next = tree.clone().with_added(level, file);
             if let Some(next) = next.filter(|next| next.first_overlap().is_none()) {
                 tree = next;
             }
@@ -177,14 +316,17 @@ proptest! {
         let to = match &plan {
             Plan::Merge { output_level, .. } => *output_level,
             Plan::Move { to, .. } => *to,
-            Plan::Drop { .. } => return Ok(()),
+            // Whatever is older than a file that only covers must be dropped too.
+            Plan::Drop { .. } => LEVELS,
         };
         for (from, file) in plan.files() {
             for (level, others) in tree.iter().filter(|(level, _)| (from..=to).contains(level)) {
                 for other in others {
                     let meta = other.meta();
                     let overlaps = meta.overlaps(&file.meta().smallest, &file.meta().largest);
-                    let moved = matches!(plan, Plan::Move { .. }) && level == from;
+                    let newer = matches!(plan, Plan::Drop { .. }) && level == from
+                        && other.meta().max_sequence > file.meta().max_sequence;
+                    let moved = matches!(plan, Plan::Move { .. }) && level == from || newer;
                     if overlaps && !moved {
                         prop_assert!(chosen.contains(&meta.number), "{plan:?} leaves {meta:?}");
                     }

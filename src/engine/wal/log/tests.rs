@@ -244,3 +244,30 @@ fn segments_prepared_by_another_thread_are_used_in_order() {
     assert!(log.segments().is_sorted());
     assert_eq!(replay_all(&fs).unwrap().0, expected);
 }
+
+#[test]
+fn segments_that_someone_wants_kept_stay_until_no_one_does() {
+    let fs = TestFs::new();
+    let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
+    let mut starts = Vec::new();
+    while starts.len() < 5 {
+        let end = log.append(&[&[1; 3000]], false).unwrap();
+        starts.push(LogPosition::new(end.segment, FILE_HEADER_BYTES));
+    }
+    let (late, early) = (log.keep_from(starts[3]), log.keep_from(starts[1]));
+    let twice = log.keep_from(starts[1]);
+    let first = |log: &Log| log.segments()[0].0;
+    let retire = || log.retire_before(log.appended()).unwrap();
+    retire();
+    assert_eq!(first(&log), starts[1].segment);
+    drop(early);
+    retire();
+    assert_eq!(first(&log), starts[1].segment);
+    drop(twice);
+    assert_eq!(first(&log), starts[1].segment, "removed by the next call, not by the guard");
+    retire();
+    assert_eq!(first(&log), starts[3].segment);
+    drop(late);
+    retire();
+    assert_eq!(fs.names(".log").len(), 1);
+}

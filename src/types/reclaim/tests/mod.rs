@@ -2,6 +2,7 @@
 //! show. Those that commands can tell are in tests/reclaim.rs.
 
 mod cleaner;
+mod judged;
 mod model;
 mod space;
 mod stories;
@@ -9,6 +10,7 @@ mod stories;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::encoding::keys::{after_prefix, meta_key, prefix};
 use crate::encoding::meta::{Body, Header, with_expiry};
@@ -102,6 +104,14 @@ fn entries(db: &Db, tree: TreeId) -> u64 {
 
 fn all_entries(db: &Db) -> [u64; 3] {
     [META, DATA, SCORE].map(|tree| entries(db, tree))
+}
+
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn sound(db: &Db) {

@@ -19,6 +19,7 @@ enum Step {
     Forget(usize),
     Flush,
     Compact,
+    Reclaim,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -34,6 +35,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => any::<usize>().prop_map(Step::Forget),
         2 => Just(Step::Flush),
         2 => Just(Step::Compact),
+        2 => Just(Step::Reclaim),
     ];
     prop::collection::vec(step, 1..80)
 }
@@ -84,6 +86,7 @@ fn run(db: &Db, model: &mut Model, now: u64, step: &Step) {
         }
         Step::Flush => db.flush().unwrap(),
         Step::Compact => db.compact().unwrap(),
+        Step::Reclaim => db.reclaim().unwrap(),
         Step::Pass(_) | Step::Snapshot | Step::Forget(_) => {}
     }
 }
@@ -132,7 +135,7 @@ proptest! {
                 Step::Forget(at) if !snapshots.is_empty() => {
                     snapshots.swap_remove(at % snapshots.len());
                 }
-                Step::Compact => {
+                Step::Compact | Step::Reclaim => {
                     for (snapshot, _, model) in &snapshots {
                         compare(&db, &snapshot.reader().unwrap(), model);
                     }
@@ -147,5 +150,6 @@ proptest! {
         db.compact().unwrap();
         let rows: usize = model.values().map(|(members, _)| members.len()).sum();
         prop_assert_eq!(all_entries(&db), [model.len() as u64, rows as u64, 0]);
+        prop_assert_eq!(db.check().unwrap(), Vec::<String>::new());
     }
 }

@@ -1,0 +1,191 @@
+"""redis-py in process: `redis.Redis(connection_pool=lsmkv.ConnectionPool(path))`.
+
+A connection is a session of the store, so pipelines, transactions and SELECT are what they are
+with a server. Commands are packed as the library takes them instead of as RESP, and replies have
+the shapes that RESP2 would give them. Works with redis-py 4, 5, 6, 7 and 8.
+"""
+
+import inspect
+from collections import deque
+from typing import TYPE_CHECKING, Any, Deque, Dict, Iterable, List, Optional, Union
+
+import redis.connection
+from redis import exceptions
+
+if TYPE_CHECKING:
+    from redis._parsers import BaseParser
+    from redis.connection import AbstractConnection
+else:
+    try:
+        from redis._parsers import BaseParser
+    except ImportError:  # redis-py 4
+        from redis.connection import BaseParser
+    try:
+        from redis.connection import AbstractConnection
+    except ImportError:  # redis-py before 4.5.2
+        from redis.connection import Connection as AbstractConnection
+
+from . import _errors, _reply
+from ._answers import score_text
+from ._db import DB, PathT, open, options
+from ._handle import Session
+from ._values import pack
+
+_PARAMETERS = inspect.signature(AbstractConnection.__init__).parameters
+
+
+class _Replies(BaseParser):
+    """In the place of a parser: the replies that were not read yet."""
+
+    def __init__(self, socket_read_size: int = 0) -> None:
+        self.waiting: Deque[Any] = deque()
+
+    def on_connect(self, connection: Any) -> None:
+        self.waiting.clear()
+
+    def on_disconnect(self) -> None:
+        self.waiting.clear()
+
+    def can_read(self, timeout: float = 0) -> bool:
+        return bool(self.waiting)
+
+    def read_response(self, disable_decoding: bool = False, **_: Any) -> Any:
+        if not self.waiting:
+            raise exceptions.ConnectionError("no reply is waiting: send a command first")
+        return self.waiting.popleft()
+
+
+class _Link:
+    """In the place of a socket: a session of the store."""
+
+    def __init__(self, session: Session[bytes]) -> None:
+        self.session = session
+
+    def shutdown(self, how: int) -> None:
+        """Nothing is under way."""
+
+    def close(self) -> None:
+        self.session.close()
+
+
+class Connection(AbstractConnection):
+    """A redis-py connection to a store in this process."""
+
+    def __init__(self, store: DB[bytes], **kwargs: Any) -> None:
+        self.store = store
+        kwargs["parser_class"] = _Replies
+        if "protocol" not in _PARAMETERS:
+            kwargs.pop("protocol", None)
+        super().__init__(**kwargs)
+        encoder: Any = self.encoder
+        parser: Any = self._parser
+        self._session_shapes = _reply.Shapes(
+            encoder.decode if encoder.decode_responses else _reply.same,
+            parser.parse_error,
+            lambda score: encoder.decode(score_text(score)),
+        )
+
+    def repr_pieces(self) -> List[Any]:
+        return [("store", self.store), ("db", self.db)]
+
+    def _connect(self) -> Any:
+        try:
+            session = self.store._open_session()
+        except _errors.Error as error:
+            raise _translated(error) from error
+        session._shapes = self._session_shapes
+        return _Link(session)
+
+    def _host_error(self) -> str:
+        return "lsmkv"
+
+    def _error_message(self, exception: BaseException) -> str:
+        return "lsmkv: %s" % exception
+
+    def on_connect(self) -> None:
+        """Selects the database; there is nobody to greet."""
+        self._parser.on_connect(self)
+        if self.db:
+            self.send_command("SELECT", self.db, check_health=False)
+            self.read_response()
+
+    def on_connect_check_health(self, check_health: bool = True) -> None:
+        """As `on_connect`."""
+        self.on_connect()
+
+    def pack_command(self, *args: Any) -> List[bytes]:
+        """One command in the library's own form."""
+        name = args[0].encode() if isinstance(args[0], str) else args[0]
+        words = name.split() if b" " in name else [name]
+        encoded = tuple(map(self.encoder.encode, args[1:]))
+        return [b"".join(pack(words[0], (*words[1:], *encoded)))]
+
+    def pack_commands(self, commands: Iterable[Any]) -> List[bytes]:
+        """Several commands in the library's own form."""
+        return [block for command in commands for block in self.pack_command(*command)]
+
+    def send_packed_command(
+        self, command: Union[bytes, Iterable[bytes]], check_health: bool = True
+    ) -> None:
+        """Runs commands; their replies wait to be read."""
+        connection: Any = self
+        if not self._sock:
+            connection.connect()
+        link = connection._sock
+        block = command if isinstance(command, bytes) else b"".join(command)
+        parser: Any = self._parser
+        try:
+            parser.waiting.extend(link.session._run(block))
+        except _errors.Error as error:
+            raise _translated(error) from error
+
+    def send_command(self, *args: Any, **kwargs: Any) -> None:
+        """Runs a command; its reply waits to be read."""
+        self.send_packed_command(self.pack_command(*args))
+
+
+class ConnectionPool(redis.connection.ConnectionPool):
+    """Opens a store for redis-py; `close` closes it.
+
+    Options are those of `lsmkv.open`, and of a redis-py connection (decode_responses, db, ...).
+    A store that is open already is given as `store`, and stays open.
+    """
+
+    def __init__(
+        self,
+        path: PathT = ":memory:",
+        store: Optional[DB[bytes]] = None,
+        max_connections: Optional[int] = None,
+        **kwargs: Any,
+    ) -> None:
+        names = options()
+        given: Dict[str, Any] = {name: kwargs.pop(name) for name in list(kwargs) if name in names}
+        self._opened = store is None
+        self.store: DB[bytes] = open(path, **given) if store is None else store
+        super().__init__(
+            connection_class=Connection,
+            max_connections=max_connections,
+            store=self.store,
+            **{"protocol": 2, **kwargs},
+        )
+
+    def close(self) -> None:
+        """Ends the connections, and closes the store if the pool opened it."""
+        self.disconnect()
+        if self._opened:
+            self.store.close()
+
+    def __enter__(self) -> "ConnectionPool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _translated(error: _errors.Error) -> exceptions.RedisError:
+    """The exception that redis-py would raise."""
+    if isinstance(error, _errors.ReadOnlyError):
+        return exceptions.ReadOnlyError(str(error))
+    if isinstance(error, _errors.ResponseError):
+        return exceptions.ResponseError(str(error))
+    return exceptions.RedisError(str(error))

@@ -1,0 +1,30 @@
+"""Every command as a method with redis-py's name, arguments and result."""
+
+from .._regular import Regular
+from .._values import V
+from .bits import BitFieldOperation, Bits
+from .hashes import Hashes
+from .keys import Keys
+from .lists import Lists
+from .scans import Scans
+from .sets import Sets
+from .strings import Strings
+from .zranges import ZRanges
+from .zsets import ZSets
+
+__all__ = ["BitFieldOperation", "Commands"]
+
+
+class Commands(
+    Strings[V],
+    Bits[V],
+    Hashes[V],
+    Lists[V],
+    Sets[V],
+    ZSets[V],
+    ZRanges[V],
+    Keys[V],
+    Scans[V],
+    Regular[V],
+):
+    """All of them."""

@@ -1,0 +1,55 @@
+//! Why a subcommand ended early: a message for a person, and the exit status.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// What a subcommand gives: an exit status of its own choice, or a failure.
+pub(crate) type Outcome = Result<ExitCode, Failure>;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    code: u8,
+    damage: bool,
+}
+
+impl Failure {
+    /// A failure with exit status 1.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: 1, damage: false }
+    }
+
+    /// A command line that makes no sense: exit status 2, as clap's own.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: 2, damage: false }
+    }
+
+    /// Whether stored bytes are not what they should be.
+    pub(crate) fn is_damage(&self) -> bool {
+        self.damage
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<lsmkv::Error> for Failure {
+    fn from(error: lsmkv::Error) -> Self {
+        let damage = error.kind() == lsmkv::ErrorKind::Corrupt;
+        Self { damage, ..Self::new(error.message()) }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}

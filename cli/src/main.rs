@@ -1,0 +1,27 @@
+//! `lsmkv` at the command line. Every subcommand is a module; this file only starts one.
+
+mod command_line;
+mod failure;
+mod rdb;
+mod resp;
+mod server;
+mod shell;
+mod store;
+mod tools;
+mod transfer;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    match command_line::CommandLine::parse().run() {
+        Ok(code) => code,
+        Err(failure) => {
+            // Nothing is left to do when standard error is gone too.
+            let _ = writeln!(std::io::stderr(), "lsmkv: {failure}");
+            failure.exit_code()
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! CONFIG.
+
+use lsmkv::types::glob_matches;
+
+use super::Call;
+
+pub(super) fn config(call: &mut Call<'_, '_>) {
+    match (call.word(1).as_str(), call.argv.len()) {
+        ("GET", 3..) => get(call),
+        ("SET", 4..) => set(call),
+        ("RESETSTAT", 2) => {
+            call.server.counters.iter().for_each(super::super::counters::Counters::reset);
+            call.out.ok();
+        }
+        ("REWRITE", 2) => call.out.error("ERR The server is running without a config file"),
+        ("GET" | "SET" | "RESETSTAT" | "REWRITE", _) => call.wrong_number(),
+        _ => call.unknown_subcommand(),
+    }
+}
+
+fn get(call: &mut Call<'_, '_>) {
+    let patterns: Vec<_> = call.rest(2).iter().map(|text| text.to_ascii_lowercase()).collect();
+    let wanted = |name: &str| patterns.iter().any(|text| glob_matches(text, name.as_bytes()));
+    let mut found = call.server.settings.all();
+    found.retain(|(name, _)| wanted(name));
+    call.out.map(found.len());
+    for (name, value) in found {
+        call.out.bulk(name.as_bytes());
+        call.out.bulk(value.as_bytes());
+    }
+}
+
+fn set(call: &mut Call<'_, '_>) {
+    let pair = |pair: &[&'_ [u8]]| match pair {
+        [name, value] => Some((name.to_vec(), value.to_vec())),
+        _ => None,
+    };
+    let Some(pairs) = call.rest(2).chunks(2).map(pair).collect::<Option<Vec<_>>>() else {
+        return call.wrong_number();
+    };
+    let pairs: Vec<_> = pairs.iter().map(|(a, b)| (a.as_slice(), b.as_slice())).collect();
+    match call.server.settings.set(&pairs) {
+        Ok(()) => call.out.ok(),
+        Err(text) => call.out.error(&text),
+    }
+}

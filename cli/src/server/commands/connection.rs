@@ -1,0 +1,144 @@
+//! AUTH, HELLO, RESET, QUIT.
+
+use super::Call;
+use crate::resp::Protocol;
+use crate::server::client::{Fate, ReplyMode};
+
+/// The version of Redis whose commands and replies these are.
+pub(super) const COMPATIBLE: &str = "7.0.15";
+
+const WRONG_PASSWORD: &str = "WRONGPASS invalid username-password pair or user is disabled.";
+
+pub(super) fn auth(call: &mut Call<'_, '_>) {
+    let (user, password) = match call.rest(1) {
+        [password] => (&b"default"[..], *password),
+        [user, password] => (*user, *password),
+        _ => return call.out.error("ERR syntax error"),
+    };
+    if call.argv.len() == 2 && !call.server.settings.needs_password() {
+        return call.out.error(
+            "ERR AUTH <password> called without any password configured for the default user. \
+             Are you sure your configuration is correct?",
+        );
+    }
+    match authenticate(call, user, password) {
+        true => call.out.ok(),
+        false => call.out.error(WRONG_PASSWORD),
+    }
+}
+
+/// Whether this is the password; without one every password is.
+fn authenticate(call: &mut Call<'_, '_>, user: &[u8], password: &[u8]) -> bool {
+    let settings = &call.server.settings;
+    let right =
+        user == b"default" && (!settings.needs_password() || settings.is_password(password));
+    call.client.authenticated |= right;
+    right
+}
+
+/// What HELLO asks for.
+#[derive(Default)]
+struct Hello<'a> {
+    protocol: Option<Protocol>,
+    login: Option<(&'a [u8], &'a [u8])>,
+    name: Option<&'a [u8]>,
+}
+
+fn parse_hello<'a>(call: &Call<'a, '_>) -> Result<Hello<'a>, String> {
+    let mut hello = Hello::default();
+    let Some((version, mut rest)) = call.rest(1).split_first() else { return Ok(hello) };
+    let version = std::str::from_utf8(version).ok().and_then(|text| text.parse::<i64>().ok());
+    hello.protocol = match version {
+        Some(2) => Some(Protocol::Resp2),
+        Some(3) => Some(Protocol::Resp3),
+        Some(_) => return Err("NOPROTO unsupported protocol version".to_owned()),
+        None => {
+            return Err("ERR Protocol version is not an integer or out of range".to_owned());
+        }
+    };
+    while let Some((word, after)) = rest.split_first() {
+        rest = match (word.to_ascii_uppercase().as_slice(), after) {
+            (b"AUTH", [user, password, after @ ..]) => {
+                hello.login = Some((user, password));
+                after
+            }
+            (b"SETNAME", [name, after @ ..]) => {
+                hello.name = Some(name);
+                after
+            }
+            _ => {
+                let word = String::from_utf8_lossy(word);
+                return Err(format!("ERR Syntax error in HELLO option '{word}'"));
+            }
+        };
+    }
+    Ok(hello)
+}
+
+pub(super) fn hello(call: &mut Call<'_, '_>) {
+    let hello = match parse_hello(call) {
+        Ok(hello) => hello,
+        Err(text) => return call.out.error(&text),
+    };
+    if let Some((user, password)) = hello.login
+        && !authenticate(call, user, password)
+    {
+        return call.out.error(WRONG_PASSWORD);
+    }
+    if !call.client.authenticated {
+        return call.out.error(
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
+             HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and \
+             select the RESP protocol version at the same time",
+        );
+    }
+    if let Some(name) = hello.name
+        && let Err(text) = super::client::set_name(call.client, name)
+    {
+        return call.out.error(text);
+    }
+    if let Some(protocol) = hello.protocol {
+        call.client.set_protocol(protocol);
+        call.out.set_protocol(protocol);
+    }
+    greet(call);
+}
+
+fn greet(call: &mut Call<'_, '_>) {
+    let (number, id) = (call.client.protocol.number(), call.client.id());
+    let out = &mut *call.out;
+    out.map(7);
+    for (name, value) in [("server", "redis"), ("version", COMPATIBLE)] {
+        out.bulk(name.as_bytes());
+        out.bulk(value.as_bytes());
+    }
+    for (name, value) in [("proto", number), ("id", i64::try_from(id).unwrap_or(i64::MAX))] {
+        out.bulk(name.as_bytes());
+        out.integer(value);
+    }
+    for (name, value) in [("mode", "standalone"), ("role", "master")] {
+        out.bulk(name.as_bytes());
+        out.bulk(value.as_bytes());
+    }
+    out.bulk(b"modules");
+    out.array(0);
+}
+
+pub(super) fn reset(call: &mut Call<'_, '_>) {
+    // Leaves a transaction, forgets what is watched, selects database 0.
+    let _ = call.client.session.command(&[b"RESET"]);
+    let client = &mut *call.client;
+    client.reply_mode = ReplyMode::On;
+    client.authenticated = !call.server.settings.needs_password();
+    client.info.no_evict.store(false, std::sync::atomic::Ordering::Relaxed);
+    client.info.names.lock().name.clear();
+    client.set_protocol(Protocol::Resp2);
+    client.follow_session();
+    call.out.set_protocol(Protocol::Resp2);
+    call.out.status("RESET");
+}
+
+pub(super) fn quit(call: &mut Call<'_, '_>) {
+    call.client.fate = Fate::Closes;
+    call.out.ok();
+}

@@ -1,0 +1,243 @@
+//! INFO: sections of `name:value` lines, by the names that clients look for.
+
+use std::fmt::{Display, Write as _};
+use std::sync::atomic::Ordering::Relaxed;
+
+use lsmkv::Db;
+use lsmkv::types::{ScanOptions, StatValue};
+
+use super::Call;
+use super::connection::COMPATIBLE;
+use crate::server::counters::{Counter, Counters};
+use crate::server::shared::{Server, unix_seconds};
+
+type Section = (&'static str, fn(&Server, &mut Lines));
+
+/// In the order in which they are shown; the last ones only when they are asked for.
+const SECTIONS: &[Section] = &[
+    ("server", server),
+    ("clients", clients),
+    ("memory", memory),
+    ("persistence", persistence),
+    ("stats", stats),
+    ("replication", replication),
+    ("cpu", cpu),
+    ("errorstats", errorstats),
+    ("cluster", cluster),
+    ("keyspace", keyspace),
+    ("commandstats", commandstats),
+    ("lsmkv", lsmkv_stats),
+];
+
+const ON_DEMAND: [&str; 2] = ["commandstats", "lsmkv"];
+
+/// The text of a section.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn add(&mut self, name: &str, value: impl Display) {
+        // Writing to a string does not fail.
+        let _ = write!(self.0, "{name}:{value}\r\n");
+    }
+}
+
+pub(super) fn info(call: &mut Call<'_, '_>) {
+    let asked: Vec<_> = call
+        .rest(1)
+        .iter()
+        .map(|name| String::from_utf8_lossy(name).to_ascii_lowercase())
+        .collect();
+    let all = asked.iter().any(|name| name == "all" || name == "everything");
+    let usual = asked.is_empty() || asked.iter().any(|name| name == "default");
+    let wanted = |name: &str| {
+        all || (usual && !ON_DEMAND.contains(&name)) || asked.iter().any(|other| other == name)
+    };
+    let mut text = String::new();
+    for (name, section) in SECTIONS.iter().filter(|(name, _)| wanted(name)) {
+        let mut lines = Lines::default();
+        section(call.server, &mut lines);
+        if !text.is_empty() {
+            text.push_str("\r\n");
+        }
+        let (first, rest) = name.split_at_checked(1).unwrap_or_default();
+        // Writing to a string does not fail.
+        let _ = write!(text, "# {}{rest}\r\n{}", first.to_ascii_uppercase(), lines.0);
+    }
+    call.out.verbatim(&text);
+}
+
+fn server(server: &Server, lines: &mut Lines) {
+    let uptime = server.started.elapsed().as_secs();
+    lines.add("redis_version", COMPATIBLE);
+    lines.add("redis_mode", "standalone");
+    lines.add("lsmkv_version", env!("CARGO_PKG_VERSION"));
+    lines.add("os", std::env::consts::OS);
+    lines.add("arch_bits", usize::BITS);
+    lines.add("multiplexing_api", "epoll");
+    lines.add("process_id", std::process::id());
+    lines.add("tcp_port", server.settings.value("port"));
+    lines.add("server_time_usec", unix_seconds().saturating_mul(1_000_000));
+    lines.add("uptime_in_seconds", uptime);
+    lines.add("uptime_in_days", uptime / 86_400);
+    lines.add("hz", server.settings.value("hz"));
+    lines.add("io_threads_active", server.counters.len());
+}
+
+fn clients(server: &Server, lines: &mut Lines) {
+    let all = server.clients.list();
+    let most = |sizes: &mut dyn Iterator<Item = usize>| sizes.max().unwrap_or(0);
+    lines.add("connected_clients", all.len());
+    lines.add("cluster_connections", 0);
+    lines.add("maxclients", server.settings.max_clients());
+    let input = most(&mut all.iter().map(|info| info.input_bytes.load(Relaxed)));
+    lines.add("client_recent_max_input_buffer", input);
+    let output = most(&mut all.iter().map(|info| info.output_bytes.load(Relaxed)));
+    lines.add("client_recent_max_output_buffer", output);
+    lines.add("blocked_clients", server.waiters.len());
+    lines.add("tracking_clients", 0);
+    lines.add("clients_in_timeout_table", 0);
+}
+
+fn memory(server: &Server, lines: &mut Lines) {
+    let engine = server.db.engine_stats();
+    let buffers: usize = server.clients.list().iter().map(|info| info.buffered()).sum();
+    let held = engine.memtable_bytes + engine.cache_bytes + engine.resident_bytes;
+    lines.add("used_memory", held + buffers as u64);
+    lines.add("used_memory_rss", process_bytes("VmRSS:").unwrap_or(held));
+    lines.add("used_memory_peak", process_bytes("VmHWM:").unwrap_or(held));
+    lines.add("used_memory_dataset", held);
+    lines.add("mem_clients_normal", buffers);
+    lines.add("maxmemory", server.settings.value("maxmemory"));
+    lines.add("maxmemory_policy", server.settings.value("maxmemory-policy"));
+    lines.add("mem_allocator", "libc");
+}
+
+/// What the system says this process takes.
+fn process_bytes(field: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+fn persistence(server: &Server, lines: &mut Lines) {
+    let status = if server.saves.last_failed() { "err" } else { "ok" };
+    let engine = server.db.engine_stats();
+    lines.add("loading", 0);
+    lines.add("async_loading", 0);
+    lines.add("rdb_bgsave_in_progress", u8::from(server.saves.is_running()));
+    lines.add("rdb_last_save_time", server.saves.last_s());
+    lines.add("rdb_last_bgsave_status", status);
+    lines.add("aof_enabled", 1);
+    lines.add("aof_rewrite_in_progress", 0);
+    lines.add("aof_last_bgrewrite_status", "ok");
+    lines.add("aof_last_write_status", "ok");
+    lines.add("aof_current_size", engine.log_bytes);
+}
+
+fn sum(server: &Server, of: impl Fn(&Counters) -> &Counter) -> u64 {
+    server.counters.iter().map(|counters| of(counters).get()).sum()
+}
+
+fn stats(server: &Server, lines: &mut Lines) {
+    lines.add("total_connections_received", sum(server, |c| &c.connections));
+    lines.add("total_commands_processed", sum(server, |c| &c.commands));
+    lines.add("total_net_input_bytes", sum(server, |c| &c.input_bytes));
+    lines.add("total_net_output_bytes", sum(server, |c| &c.output_bytes));
+    lines.add("rejected_connections", sum(server, |c| &c.rejected));
+    lines.add("total_error_replies", sum(server, |c| &c.errors));
+    lines.add("evicted_clients", sum(server, |c| &c.evicted));
+    lines.add("evicted_keys", 0);
+    lines.add("expired_keys", stat(server, "cleaner_deleted"));
+    lines.add("pubsub_channels", 0);
+    lines.add("pubsub_patterns", 0);
+    lines.add("latest_fork_usec", 0);
+}
+
+fn replication(_: &Server, lines: &mut Lines) {
+    lines.add("role", "master");
+    lines.add("connected_slaves", 0);
+    lines.add("master_failover_state", "no-failover");
+    lines.add("master_repl_offset", 0);
+}
+
+fn cpu(_: &Server, lines: &mut Lines) {
+    let Some((user, system)) = cpu_seconds() else { return };
+    lines.add("used_cpu_sys", format_args!("{system:.6}"));
+    lines.add("used_cpu_user", format_args!("{user:.6}"));
+}
+
+/// Seconds of this process in user mode and in the kernel.
+fn cpu_seconds() -> Option<(f64, f64)> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The program's name, in brackets, may hold blanks.
+    let rest = text.rsplit_once(')')?.1;
+    let mut ticks = rest.split_whitespace().skip(11);
+    let mut next = || Some(ticks.next()?.parse::<f64>().ok()? / 100.0);
+    Some((next()?, next()?))
+}
+
+fn errorstats(server: &Server, lines: &mut Lines) {
+    lines.add("errorstat_ALL", format_args!("count={}", sum(server, |c| &c.errors)));
+}
+
+fn cluster(_: &Server, lines: &mut Lines) {
+    lines.add("cluster_enabled", 0);
+}
+
+fn commandstats(server: &Server, lines: &mut Lines) {
+    for entry in server.catalog.entries() {
+        let calls: u64 =
+            server.counters.iter().filter_map(|c| c.calls.get(entry.index)).map(Counter::get).sum();
+        if calls > 0 {
+            lines.add(&format!("cmdstat_{}", entry.name), format_args!("calls={calls}"));
+        }
+    }
+}
+
+/// What the store says of itself.
+fn lsmkv_stats(server: &Server, lines: &mut Lines) {
+    for stat in server.db.stats().unwrap_or_default() {
+        match stat.value {
+            StatValue::Count(count) => lines.add(stat.name, count),
+            StatValue::Ratio(ratio) => lines.add(stat.name, format_args!("{ratio:.4}")),
+        }
+    }
+}
+
+fn stat(server: &Server, name: &str) -> u64 {
+    let stats = server.db.stats().unwrap_or_default();
+    match stats.into_iter().find(|stat| stat.name == name).map(|stat| stat.value) {
+        Some(StatValue::Count(count)) => count,
+        _ => 0,
+    }
+}
+
+/// Keys that are counted one by one, in each database; beyond that they are estimated.
+const COUNTED_KEYS: u64 = 1000;
+
+fn keyspace(server: &Server, lines: &mut Lines) {
+    let databases = server.settings.value("databases").parse().unwrap_or(0);
+    let mut counts = Vec::new();
+    for number in 0..databases {
+        let Ok(db) = server.db.select(number) else { continue };
+        counts.push((number, count_keys(&db)));
+    }
+    let exact: u64 = counts.iter().filter_map(|(_, count)| *count).sum();
+    let large = counts.iter().filter(|(_, count)| count.is_none()).count().max(1) as u64;
+    let rest = stat(server, "keys_estimated").saturating_sub(exact) / large;
+    for (number, count) in counts {
+        let keys = count.unwrap_or(rest.max(COUNTED_KEYS));
+        if keys > 0 {
+            lines.add(&format!("db{number}"), format_args!("keys={keys},expires=0,avg_ttl=0"));
+        }
+    }
+}
+
+/// How many keys there are, if they are few.
+fn count_keys(db: &Db) -> Option<u64> {
+    let options = ScanOptions { count: COUNTED_KEYS, ..ScanOptions::default() };
+    let (next, keys) = db.scan(b"", &options).ok()?;
+    next.is_empty().then_some(keys.len() as u64)
+}

@@ -1,0 +1,38 @@
+//! SAVE, BGSAVE, LASTSAVE, SHUTDOWN.
+
+use super::Call;
+use crate::server::client::Fate;
+use crate::server::execute::failure_text;
+
+pub(super) fn save(call: &mut Call<'_, '_>) {
+    match call.server.saves.save(&call.server.db) {
+        Ok(()) => call.out.ok(),
+        Err(error) => call.out.error(&failure_text(&error)),
+    }
+}
+
+pub(super) fn bgsave(call: &mut Call<'_, '_>) {
+    if call.server.saves.start(&call.server.db) {
+        call.out.status("Background saving started");
+    } else {
+        call.out.error("ERR Background save already in progress");
+    }
+}
+
+pub(super) fn lastsave(call: &mut Call<'_, '_>) {
+    call.out.integer(i64::try_from(call.server.saves.last_s()).unwrap_or(i64::MAX));
+}
+
+pub(super) fn shutdown(call: &mut Call<'_, '_>) {
+    let known = |word: &&[u8]| {
+        [&b"NOSAVE"[..], b"SAVE", b"NOW", b"FORCE"].iter().any(|w| word.eq_ignore_ascii_case(w))
+    };
+    if call.rest(1).iter().any(|word| word.eq_ignore_ascii_case(b"ABORT")) {
+        return call.out.error("ERR No shutdown in progress.");
+    }
+    if !call.rest(1).iter().all(known) {
+        return call.out.error("ERR syntax error");
+    }
+    call.client.fate = Fate::Closes;
+    call.server.stop();
+}

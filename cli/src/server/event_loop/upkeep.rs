@@ -1,0 +1,95 @@
+//! What is looked at now and then, and how connections end.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use super::{EventLoop, TICK};
+use crate::server::client::Fate;
+use crate::server::connection::Connection;
+
+/// After so many milliseconds of silence a connection gives its buffers back.
+const REST_MS: u64 = 2000;
+
+impl EventLoop {
+    pub(super) fn tick(&mut self) {
+        self.next_tick = Instant::now() + TICK;
+        // Those that could not be accepted for want of descriptors.
+        (0..self.listeners.len()).for_each(|listener| self.accept(listener));
+        self.look_at_idle();
+        self.look_at_memory();
+    }
+
+    fn look_at_idle(&mut self) {
+        let (now_ms, limit_ms) =
+            (self.server.now_ms(), self.server.settings.idle_limit_s().saturating_mul(1000));
+        let mut over = Vec::new();
+        for (slot, connection) in self.connections.iter_mut().enumerate() {
+            let Some(connection) = connection else { continue };
+            let idle = now_ms.saturating_sub(connection.client.info.active_ms.load(Relaxed));
+            if idle > REST_MS {
+                connection.rest();
+            }
+            if limit_ms > 0 && idle > limit_ms && connection.client.blocked.is_none() {
+                connection.client.fate = Fate::Dies;
+                over.push(slot);
+            }
+        }
+        over.into_iter().for_each(|slot| self.make_ready(slot));
+    }
+
+    /// When all buffers together are too large, the client with the largest goes.
+    fn look_at_memory(&mut self) {
+        let limit = self.server.settings.buffers_limit();
+        let clients = self.server.clients.list();
+        let all: usize = clients.iter().map(|info| info.buffered()).sum();
+        if limit == 0 || all <= limit {
+            return;
+        }
+        let largest = clients
+            .iter()
+            .filter(|info| !info.no_evict.load(Relaxed))
+            .max_by_key(|info| info.buffered());
+        let Some(home) = largest.map(|info| info.home) else { return };
+        if home.event_loop != self.index {
+            return;
+        }
+        let Some(connection) = self.connection(home) else { return };
+        connection.client.fate = Fate::Dies;
+        let id = home.id;
+        crate::server::log::line(&format!(
+            "the buffers of all clients take {all} bytes: client {id} is closed"
+        ));
+        if let Some(counters) = self.server.counters.get(self.index) {
+            counters.evicted.add(1);
+        }
+        self.make_ready(home.slot);
+    }
+
+    pub(super) fn close(&mut self, slot: usize, mut connection: Box<Connection>) {
+        let id = connection.client.id();
+        connection.stream.deregister(self.poll.registry());
+        self.server.clients.remove(id);
+        if let Some(blocked) = connection.client.blocked.take() {
+            if let Some(ticket) = blocked.ticket {
+                self.server.waiters.give_up(ticket);
+            }
+            if let Some(at) = blocked.deadline {
+                self.deadlines.remove(&(at, slot, id));
+            }
+        }
+        self.free.push(slot);
+    }
+
+    /// Sends what can still be sent, and closes everything.
+    pub(super) fn farewell(&mut self) {
+        let connections = std::mem::take(&mut self.connections);
+        for (slot, connection) in connections.into_iter().enumerate() {
+            let Some(mut connection) = connection else { continue };
+            if let Some(counters) = self.server.counters.get(self.index) {
+                connection.send(counters);
+            }
+            self.close(slot, connection);
+        }
+        self.listeners.clear();
+    }
+}

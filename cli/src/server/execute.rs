@@ -1,0 +1,317 @@
+//! Runs a command of a connection and writes its reply.
+//!
+//! Commands of the store go through the connection's session, which also queues them after MULTI.
+//! For what the session does not know (the server's own commands, blocking pops) a stand-in is
+//! queued, and EXEC puts the right reply in the place of the stand-in's.
+
+use lsmkv::{Error, ErrorKind, Reply};
+
+use super::catalog::{Entry, Kind, Role};
+use super::client::{Blocked, Client, Queue, Queued};
+use super::commands::{Call, OwnCommand};
+use super::counters::Counters;
+use super::pop::{Pop, PopForm};
+use super::shared::Server;
+use super::waiters::Wait;
+use crate::resp::Writer;
+
+/// Runs `argv`, which has at least a name, and appends the reply to `out`.
+pub(crate) fn execute(
+    server: &Server,
+    counters: &Counters,
+    client: &mut Client,
+    argv: &[&[u8]],
+    out: &mut Vec<u8>,
+) {
+    let before = out.len();
+    run(server, counters, client, argv, &mut Writer::new(out, client.protocol));
+    if out.get(before) == Some(&b'-') {
+        counters.errors.add(1);
+    }
+    if client.swallows_reply() {
+        out.truncate(before);
+    }
+}
+
+fn run(
+    server: &Server,
+    counters: &Counters,
+    client: &mut Client,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    let name = argv.first().copied().unwrap_or_default();
+    let Some(entry) = server.catalog.find(name) else {
+        // The session knows what to say, and that a transaction with such a command fails.
+        return in_session(server, client, argv, out, |_, _| ());
+    };
+    if let Some(calls) = counters.calls.get(entry.index) {
+        calls.add(1);
+    }
+    client.note_command(entry);
+    if !client.authenticated && !matches!(entry.kind, Kind::Own(own) if own.before_auth) {
+        return refuse(client, out, "NOAUTH Authentication required.");
+    }
+    match entry.kind {
+        Kind::Data(_) => in_session(server, client, argv, out, |client, reply| {
+            after_data(server, client, entry, argv, reply);
+        }),
+        Kind::Session(role) => run_session(server, client, role, argv, out),
+        _ if !entry.fits(argv.len()) => {
+            let text = format!("ERR wrong number of arguments for '{}' command", entry.name);
+            refuse(client, out, &text);
+        }
+        Kind::Blocking(form) => run_blocking(server, client, form, argv, out),
+        Kind::Own(own) => run_own(server, client, own, argv, out),
+    }
+}
+
+/// An error that also makes a transaction fail.
+fn refuse(client: &mut Client, out: &mut Writer<'_>, text: &str) {
+    if client.queue.is_some() {
+        // No command has this name; the session notes the error.
+        let _ = client.session.command(&[b"\0"]);
+    }
+    out.error(text);
+}
+
+/// The text that a client is told of a failure of the store.
+pub(crate) fn failure_text(error: &Error) -> String {
+    let text = error.message();
+    let code = text.split(' ').next().unwrap_or_default();
+    if code.len() > 2 && code.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        return text.to_owned();
+    }
+    let code = match error.kind() {
+        ErrorKind::ReadOnly => "READONLY",
+        ErrorKind::Degraded => "MISCONF",
+        _ => "ERR",
+    };
+    format!("{code} {text}")
+}
+
+/// Lets the session run it; `then` sees the reply before it is written.
+fn in_session(
+    server: &Server,
+    client: &mut Client,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+    then: impl FnOnce(&mut Client, &Reply),
+) {
+    match client.session.command(argv) {
+        Ok(reply) => {
+            then(client, &reply);
+            out.reply(&reply);
+        }
+        Err(error) => {
+            server.note_failure(&error);
+            out.error(&failure_text(&error));
+        }
+    }
+}
+
+/// Remembers what is queued, or serves those who wait for what was written.
+pub(crate) fn after_data(
+    server: &Server,
+    client: &mut Client,
+    entry: &Entry,
+    argv: &[&[u8]],
+    reply: &Reply,
+) {
+    if let Some(queue) = &mut client.queue {
+        if matches!(reply, Reply::Error(_)) {
+            return;
+        }
+        queue.push(Queued::Plain, argv);
+        if entry.writes {
+            note_touched(queue, entry, argv);
+        }
+        return client.follow_session();
+    }
+    if !entry.writes {
+        return;
+    }
+    client.wrote = true;
+    if server.waiters.any() {
+        if touches_all(entry, argv) {
+            server.waiters.serve_all(|delivery| server.deliver(delivery));
+        } else {
+            let keys = entry.keys_in(argv);
+            server.waiters.serve(keys, |delivery| server.deliver(delivery));
+        }
+    }
+}
+
+fn touches_all(entry: &Entry, argv: &[&[u8]]) -> bool {
+    matches!(entry.kind, Kind::Data(info) if info.writes_any_key(argv))
+}
+
+fn note_touched(queue: &mut Queue, entry: &Entry, argv: &[&[u8]]) {
+    queue.writes = true;
+    queue.touches_all |= touches_all(entry, argv);
+    queue.touched.extend(entry.keys_in(argv).into_iter().map(<[u8]>::to_vec));
+}
+
+fn run_session(
+    server: &Server,
+    client: &mut Client,
+    role: Role,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    match role {
+        Role::Exec => return exec(server, client, argv, out),
+        Role::Multi => in_session(server, client, argv, out, |client, reply| {
+            if *reply == Reply::OK {
+                client.queue = Some(Queue::default());
+            }
+        }),
+        Role::Discard | Role::Other => in_session(server, client, argv, out, |client, reply| {
+            if let (Some(queue), Reply::Status("QUEUED")) = (&mut client.queue, reply) {
+                queue.push(Queued::Plain, argv);
+            }
+        }),
+    }
+    client.follow_session();
+}
+
+fn exec(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Writer<'_>) {
+    if argv.len() != 1 {
+        in_session(server, client, argv, out, |_, _| ());
+        return client.follow_session();
+    }
+    let queue = client.queue.take().unwrap_or_default();
+    match client.session.command(argv) {
+        Ok(Reply::Array(replies)) if replies.len() == queue.commands.len() => {
+            client.wrote |= queue.writes;
+            out.array(replies.len());
+            for (queued, reply) in queue.commands.iter().zip(replies) {
+                answer_queued(server, client, queued, reply, out);
+            }
+            if queue.writes && server.waiters.any() {
+                serve_after_exec(server, &queue);
+            }
+        }
+        Ok(reply) => out.reply(&reply),
+        Err(error) => {
+            server.note_failure(&error);
+            out.error(&failure_text(&error));
+        }
+    }
+    client.follow_session();
+}
+
+fn answer_queued(
+    server: &Server,
+    client: &mut Client,
+    queued: &Queued,
+    reply: Reply,
+    out: &mut Writer<'_>,
+) {
+    match queued {
+        Queued::Plain => out.reply(&reply),
+        Queued::Popped(pop) => match reply {
+            Reply::Nil | Reply::NilArray => out.reply(&pop.nothing()),
+            reply => out.reply(&pop.shape(reply)),
+        },
+        Queued::Refused(text) => out.error(text),
+        Queued::Own(command) => {
+            let argv: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
+            let name = argv.first().copied().unwrap_or_default();
+            match server.catalog.find(name).map(|entry| entry.kind) {
+                Some(Kind::Own(own)) => {
+                    let in_transaction = true;
+                    (own.run)(&mut Call { server, client, argv: &argv, out, in_transaction });
+                }
+                _ => out.reply(&reply),
+            }
+        }
+    }
+}
+
+fn serve_after_exec(server: &Server, queue: &Queue) {
+    if queue.touches_all {
+        server.waiters.serve_all(|delivery| server.deliver(delivery));
+    } else {
+        let keys = queue.touched.iter().map(Vec::as_slice);
+        server.waiters.serve(keys, |delivery| server.deliver(delivery));
+    }
+}
+
+/// Queues what the session does not know, if it is between MULTI and EXEC: `command` stands in.
+fn queue(client: &mut Client, command: &[&[u8]], queued: Queued, out: &mut Writer<'_>) {
+    match client.session.command(command) {
+        Ok(reply) => {
+            if let (Some(queue), Reply::Status(_)) = (&mut client.queue, &reply) {
+                queue.push(queued, command);
+            }
+            out.reply(&reply);
+        }
+        Err(error) => out.error(&failure_text(&error)),
+    }
+    client.follow_session();
+}
+
+fn run_own(
+    server: &Server,
+    client: &mut Client,
+    own: &'static OwnCommand,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    if client.queue.is_some() && !own.never_queued {
+        let command = argv.iter().map(|word| word.to_vec()).collect();
+        return queue(client, &[b"PING"], Queued::Own(command), out);
+    }
+    (own.run)(&mut Call { server, client, argv, out, in_transaction: false });
+}
+
+fn run_blocking(
+    server: &Server,
+    client: &mut Client,
+    form: PopForm,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    let pop = match (Pop::parse(form, argv), client.queue.is_some()) {
+        (Ok(pop), _) => pop,
+        (Err(text), true) => return queue(client, &[b"PING"], Queued::Refused(text), out),
+        (Err(text), false) => return out.error(&text),
+    };
+    let command = pop.command();
+    let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
+    if let Some(transaction) = &mut client.queue {
+        transaction.writes = true;
+        transaction.touched.extend(pop.destination().map(<[u8]>::to_vec));
+        return queue(client, &words, Queued::Popped(pop), out);
+    }
+    let deadline = pop.limit.and_then(|limit| std::time::Instant::now().checked_add(limit));
+    let destination = pop.destination().map(<[u8]>::to_vec);
+    let (home, db) = (client.info.home, client.session.db().clone());
+    let mut failure = None;
+    let first = |pop: &Pop| match client.session.command(&words) {
+        Ok(Reply::Nil | Reply::NilArray) => None,
+        Ok(reply) => Some(pop.shape(reply)),
+        Err(error) => {
+            failure = Some(failure_text(&error));
+            Some(Reply::Nil)
+        }
+    };
+    let wait = server.waiters.take_or_wait(home, &db, pop, first, |d| server.deliver(d));
+    match wait {
+        Wait::Done(reply) => {
+            client.wrote = true;
+            match failure {
+                Some(text) => out.error(&text),
+                None => out.reply(&reply),
+            }
+            if server.waiters.any() {
+                let keys = destination.iter().map(Vec::as_slice);
+                server.waiters.serve(keys, |delivery| server.deliver(delivery));
+            }
+        }
+        Wait::Waits(ticket) => {
+            client.block(Blocked { ticket: Some(ticket), deadline, finally: Reply::Nil });
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! `lsmkv serve`: a store behind the Redis protocol.
+//!
+//! - `event_loop`, `connection`, `stream`: threads, sockets, turns;
+//! - `execute`, `together`, `catalog`, `commands`: what a command is and who runs it;
+//! - `client`, `clients`: what is remembered of a connection, and what others may know of it;
+//! - `pop`, `waiters`: blocking pops; `mailbox`: what threads tell each other;
+//! - `settings`, `counters`, `saves`, `shared`: the server's own state.
+
+mod catalog;
+mod client;
+mod clients;
+mod commands;
+mod connection;
+mod counters;
+mod event_loop;
+mod execute;
+mod log;
+mod mailbox;
+mod pop;
+mod saves;
+mod serve;
+mod settings;
+mod shared;
+mod stream;
+mod together;
+mod waiters;
+
+pub(crate) use serve::{ServeArgs, serve};

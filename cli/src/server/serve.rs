@@ -1,0 +1,189 @@
+//! Starts a server and stops it: command line, listeners, threads, signals.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use lsmkv::{Db, Options, SyncMode};
+use mio::{Poll, Waker};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::event_loop::{EventLoop, MAILBOX};
+use super::log;
+use super::mailbox::Mailbox;
+use super::settings::Settings;
+use super::shared::Server;
+use super::stream::Listener;
+use crate::failure::{Failure, Outcome};
+use crate::store::StoreArgs;
+
+/// Arguments of `lsmkv serve`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Addresses to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_delimiter = ',')]
+    bind: Vec<IpAddr>,
+    /// TCP port; 0 for none
+    #[arg(long, default_value_t = 6380)]
+    port: u16,
+    /// Listen on a Unix socket too
+    #[arg(long, value_name = "PATH")]
+    unixsocket: Option<PathBuf>,
+    /// Password that clients must give (AUTH)
+    #[arg(long, value_name = "PASSWORD", env = "LSMKV_REQUIREPASS", hide_env_values = true)]
+    requirepass: Option<String>,
+    /// Most clients at once
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    maxclients: u32,
+    /// Seconds after which a silent client is closed; 0 for never
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    timeout: u32,
+    /// When a reply to a write is sent: always (it is on the device), interval (it gets there
+    /// within a second) or off
+    #[arg(long, value_name = "MODE")]
+    sync: Option<String>,
+    /// Threads that serve clients; 0 chooses
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    threads: usize,
+    /// Listen beyond this machine without a password
+    #[arg(long)]
+    unprotected: bool,
+}
+
+impl ServeArgs {
+    fn options(&self) -> Result<Options, Failure> {
+        let mut options = self.store.options.to_options()?;
+        if let Some(mode) = &self.sync {
+            options.set("sync", mode).map_err(|error| Failure::usage(error.message()))?;
+        }
+        Ok(options)
+    }
+
+    /// A password, or only this machine, or a user who knows.
+    fn check_exposure(&self) -> Result<(), Failure> {
+        let beyond = self.port != 0 && self.bind.iter().any(|address| !address.is_loopback());
+        let protected = self.requirepass.as_ref().is_some_and(|word| !word.is_empty());
+        if beyond && !protected && !self.unprotected {
+            return Err(Failure::usage(
+                "anyone who reaches this address could read and write everything: give \
+                 --requirepass, or --unprotected if that is meant, or --bind 127.0.0.1",
+            ));
+        }
+        Ok(())
+    }
+
+    fn listeners(&self) -> Result<Vec<Listener>, Failure> {
+        let mut listeners = Vec::new();
+        if self.port != 0 {
+            for address in &self.bind {
+                listeners.push(Listener::tcp(*address, self.port)?);
+            }
+        }
+        if let Some(path) = &self.unixsocket {
+            listeners.push(Listener::unix(path)?);
+        }
+        if listeners.is_empty() {
+            return Err(Failure::usage("nothing to listen on: give --port or --unixsocket"));
+        }
+        Ok(listeners)
+    }
+
+    fn settings(&self, options: &Options) -> Settings {
+        let settings = Settings::new(options.sync != SyncMode::Off);
+        let bind: Vec<_> = self.bind.iter().map(ToString::to_string).collect();
+        settings.start_with("bind", &bind.join(" "));
+        settings.start_with("port", &self.port);
+        settings.start_with("timeout", &self.timeout);
+        settings.start_with("maxclients", &self.maxclients.max(1));
+        settings.start_with("databases", &options.databases);
+        settings.start_with("dir", &self.store.dir.display());
+        settings.start_with("requirepass", &self.requirepass.as_deref().unwrap_or_default());
+        if let Some(path) = &self.unixsocket {
+            settings.start_with("unixsocket", &path.display());
+        }
+        let flushes = match options.sync {
+            SyncMode::Always => "always",
+            SyncMode::Interval => "everysec",
+            SyncMode::Off => "no",
+        };
+        settings.start_with("appendfsync", &flushes);
+        settings
+    }
+
+    /// One thread serves tens of thousands of commands a second; each more takes a core from the
+    /// store's background work.
+    fn threads(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if self.threads > 0 { self.threads.min(64) } else { cores.clamp(1, 4) }
+    }
+}
+
+/// Serves until it is told to stop.
+pub(crate) fn serve(args: &ServeArgs) -> Outcome {
+    args.check_exposure()?;
+    let options = args.options()?;
+    let settings = args.settings(&options);
+    let files = u64::from(options.max_open_files);
+    raise_file_limit(files + settings.max_clients() as u64 + 64);
+    let listeners = args.listeners()?;
+    // Replies wait for the device, once for many commands; the store's writes need not.
+    let sync = if options.sync == SyncMode::Always { SyncMode::Interval } else { options.sync };
+    let db = Db::open(&args.store.dir, Options { sync, ..options })?;
+    let server = Arc::new(Server::new(db, settings, args.threads()));
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let handle = signals.handle();
+    server.when_stopped(move || handle.close());
+    for listener in &listeners {
+        log::line(&format!("listening on {}", listener.name()));
+    }
+    let threads = start(&server, listeners)?;
+    if signals.forever().next().is_some() {
+        log::line("asked to stop");
+    }
+    server.stop();
+    for thread in threads {
+        // A thread that panicked has said so.
+        let _ = thread.join();
+    }
+    server.db.close()?;
+    log::line("everything is on disk, goodbye");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts the event loops; the first one accepts.
+fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Vec<JoinHandle<()>>, Failure> {
+    let polls = server.counters.iter().map(|_| Poll::new()).collect::<Result<Vec<_>, _>>()?;
+    let mailbox = |poll: &Poll| Waker::new(poll.registry(), MAILBOX).map(Mailbox::new);
+    let mailboxes = polls.iter().map(mailbox).collect::<Result<Vec<_>, _>>()?;
+    // It was empty.
+    let _ = server.mailboxes.set(mailboxes);
+    let mut listeners = Some(listeners);
+    let mut threads = Vec::new();
+    for (index, poll) in polls.into_iter().enumerate() {
+        let listeners = listeners.take().unwrap_or_default();
+        let mut event_loop = EventLoop::new(index, Arc::clone(server), poll, listeners)?;
+        let thread = std::thread::Builder::new().name(format!("lsmkv-loop-{index}"));
+        threads.push(thread.spawn(move || event_loop.run())?);
+    }
+    Ok(threads)
+}
+
+/// Allows as many open files as clients and tables may need, as far as the system lets us.
+fn raise_file_limit(needed: u64) {
+    let limit = getrlimit(Resource::Nofile);
+    let Some(current) = limit.current.filter(|current| *current < needed) else { return };
+    let wanted = limit.maximum.map_or(needed, |most| most.min(needed));
+    let raised = Rlimit { current: Some(wanted), maximum: limit.maximum };
+    if wanted < needed || setrlimit(Resource::Nofile, raised).is_err() {
+        log::line(&format!(
+            "only {} files may be open at once: fewer than {needed} clients and tables",
+            wanted.max(current)
+        ));
+    }
+}

@@ -1,0 +1,319 @@
+//! What CONFIG GET shows and CONFIG SET changes.
+//!
+//! Redis's names are accepted, since clients and test suites set them; those that say how Redis
+//! holds values in memory are remembered and do nothing. What a server reads at every turn is
+//! kept beside the table as a number.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::RwLock;
+
+const RELAXED: Ordering = Ordering::Relaxed;
+
+/// What a parameter may be set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Nothing: it is as the server was started.
+    Fixed,
+    /// Any text.
+    Text,
+    /// A number in a range.
+    Number(i64, i64),
+    /// A number of bytes, perhaps with a unit.
+    Bytes,
+    /// `yes` or `no`.
+    YesNo,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+/// Name, what it may be, and its value at the start.
+type Row = (&'static str, Kind, &'static str);
+
+const MOST: i64 = i64::MAX;
+
+const PARAMETERS: &[Row] = &[
+    ("activedefrag", Kind::YesNo, "no"),
+    ("appendfsync", Kind::Choice(&["always", "everysec", "no"]), "everysec"),
+    ("appendonly", Kind::Choice(&["yes"]), "yes"),
+    ("bind", Kind::Fixed, ""),
+    ("client-output-buffer-limit", Kind::Bytes, "1073741824"),
+    ("client-query-buffer-limit", Kind::Bytes, "1073741824"),
+    ("databases", Kind::Fixed, "16"),
+    ("dbfilename", Kind::Text, "dump.rdb"),
+    ("dir", Kind::Fixed, ""),
+    ("hash-max-listpack-entries", Kind::Number(0, MOST), "512"),
+    ("hash-max-listpack-value", Kind::Number(0, MOST), "64"),
+    ("hash-max-ziplist-entries", Kind::Number(0, MOST), "512"),
+    ("hash-max-ziplist-value", Kind::Number(0, MOST), "64"),
+    ("hz", Kind::Number(1, 500), "10"),
+    ("latency-monitor-threshold", Kind::Number(0, MOST), "0"),
+    ("lazyfree-lazy-eviction", Kind::YesNo, "no"),
+    ("lazyfree-lazy-expire", Kind::YesNo, "no"),
+    ("lazyfree-lazy-server-del", Kind::YesNo, "no"),
+    ("lazyfree-lazy-user-del", Kind::YesNo, "no"),
+    ("list-compress-depth", Kind::Number(0, MOST), "0"),
+    ("list-max-listpack-size", Kind::Number(-5, MOST), "-2"),
+    ("list-max-ziplist-size", Kind::Number(-5, MOST), "-2"),
+    ("loglevel", Kind::Choice(&["debug", "verbose", "notice", "warning"]), "notice"),
+    ("maxclients", Kind::Number(1, 1_000_000), "10000"),
+    ("maxmemory", Kind::Bytes, "0"),
+    ("maxmemory-clients", Kind::Bytes, "1073741824"),
+    ("maxmemory-policy", Kind::Choice(&["noeviction"]), "noeviction"),
+    ("notify-keyspace-events", Kind::Choice(&[""]), ""),
+    ("port", Kind::Fixed, "0"),
+    ("proto-max-bulk-len", Kind::Bytes, "536870912"),
+    ("requirepass", Kind::Text, ""),
+    ("save", Kind::Text, ""),
+    ("set-max-intset-entries", Kind::Number(0, MOST), "512"),
+    ("set-max-listpack-entries", Kind::Number(0, MOST), "128"),
+    ("set-max-listpack-value", Kind::Number(0, MOST), "64"),
+    ("slowlog-log-slower-than", Kind::Number(-1, MOST), "10000"),
+    ("slowlog-max-len", Kind::Number(0, MOST), "128"),
+    ("stop-writes-on-bgsave-error", Kind::YesNo, "yes"),
+    ("tcp-keepalive", Kind::Number(0, MOST), "300"),
+    ("timeout", Kind::Number(0, 31_536_000), "0"),
+    ("unixsocket", Kind::Fixed, ""),
+    ("zset-max-listpack-entries", Kind::Number(0, MOST), "128"),
+    ("zset-max-listpack-value", Kind::Number(0, MOST), "64"),
+    ("zset-max-ziplist-entries", Kind::Number(0, MOST), "128"),
+    ("zset-max-ziplist-value", Kind::Number(0, MOST), "64"),
+];
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    values: RwLock<BTreeMap<&'static str, String>>,
+    /// Whether a reply waits until what it says is durable.
+    durable: AtomicBool,
+    /// Whether the store flushes in the background when replies do not wait.
+    can_flush_later: bool,
+    has_password: AtomicBool,
+    max_clients: AtomicUsize,
+    idle_limit_s: AtomicU64,
+    bulk_limit: AtomicUsize,
+    input_limit: AtomicUsize,
+    output_limit: AtomicUsize,
+    buffers_limit: AtomicUsize,
+}
+
+impl Settings {
+    /// The defaults. `can_flush_later`: the store was opened to flush in the background.
+    pub(crate) fn new(can_flush_later: bool) -> Self {
+        let values = PARAMETERS.iter().map(|(name, _, value)| (*name, (*value).to_owned()));
+        let settings = Self {
+            values: RwLock::new(values.collect()),
+            durable: AtomicBool::new(false),
+            can_flush_later,
+            has_password: AtomicBool::new(false),
+            max_clients: AtomicUsize::new(0),
+            idle_limit_s: AtomicU64::new(0),
+            bulk_limit: AtomicUsize::new(0),
+            input_limit: AtomicUsize::new(0),
+            output_limit: AtomicUsize::new(0),
+            buffers_limit: AtomicUsize::new(0),
+        };
+        settings.refresh();
+        settings
+    }
+
+    /// What the server was started with, whether CONFIG SET could change it or not.
+    pub(crate) fn start_with(&self, name: &'static str, value: &impl ToString) {
+        self.values.write().insert(name, value.to_string());
+        self.refresh();
+    }
+
+    /// Every parameter, by name.
+    pub(crate) fn all(&self) -> Vec<(&'static str, String)> {
+        self.values.read().iter().map(|(name, value)| (*name, value.clone())).collect()
+    }
+
+    pub(crate) fn value(&self, name: &str) -> String {
+        self.values.read().get(name).cloned().unwrap_or_default()
+    }
+
+    /// Sets all of them, or none and says why.
+    pub(crate) fn set(&self, pairs: &[(&[u8], &[u8])]) -> Result<(), String> {
+        let mut accepted = Vec::new();
+        for (name, value) in pairs {
+            let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+            let Some((known, kind, _)) = PARAMETERS.iter().find(|row| row.0 == name) else {
+                return Err(format!(
+                    "ERR Unknown option or number of arguments for CONFIG SET - '{name}'"
+                ));
+            };
+            let value = std::str::from_utf8(value).map_err(|_| refusal(&name, "not a text"))?;
+            let value = normal(*kind, value).map_err(|why| refusal(&name, why))?;
+            if *known == "appendfsync" && value == "everysec" && !self.can_flush_later {
+                let why = "the server was started without background flushes";
+                return Err(refusal(&name, why));
+            }
+            accepted.push((*known, value));
+        }
+        self.values.write().extend(accepted);
+        self.refresh();
+        Ok(())
+    }
+
+    fn refresh(&self) {
+        let bytes = |name: &str| self.value(name).parse::<usize>().unwrap_or(usize::MAX);
+        self.durable.store(self.value("appendfsync") == "always", RELAXED);
+        self.has_password.store(!self.value("requirepass").is_empty(), RELAXED);
+        self.max_clients.store(bytes("maxclients"), RELAXED);
+        self.idle_limit_s.store(bytes("timeout") as u64, RELAXED);
+        self.bulk_limit.store(bytes("proto-max-bulk-len"), RELAXED);
+        self.input_limit.store(bytes("client-query-buffer-limit"), RELAXED);
+        self.output_limit.store(bytes("client-output-buffer-limit"), RELAXED);
+        self.buffers_limit.store(bytes("maxmemory-clients"), RELAXED);
+    }
+
+    pub(crate) fn durable(&self) -> bool {
+        self.durable.load(RELAXED)
+    }
+
+    pub(crate) fn needs_password(&self) -> bool {
+        self.has_password.load(RELAXED)
+    }
+
+    /// Whether this is the password. Takes as long for a wrong one whatever it begins with.
+    pub(crate) fn is_password(&self, given: &[u8]) -> bool {
+        let password = self.value("requirepass").into_bytes();
+        let differing = |(a, b): (&u8, &u8)| usize::from(a != b);
+        let wrong: usize = password.iter().zip(given).map(differing).sum();
+        wrong == 0 && password.len() == given.len()
+    }
+
+    pub(crate) fn max_clients(&self) -> usize {
+        self.max_clients.load(RELAXED)
+    }
+
+    /// Seconds a client may be silent; zero for ever.
+    pub(crate) fn idle_limit_s(&self) -> u64 {
+        self.idle_limit_s.load(RELAXED)
+    }
+
+    pub(crate) fn bulk_limit(&self) -> usize {
+        self.bulk_limit.load(RELAXED)
+    }
+
+    pub(crate) fn input_limit(&self) -> usize {
+        self.input_limit.load(RELAXED)
+    }
+
+    pub(crate) fn output_limit(&self) -> usize {
+        self.output_limit.load(RELAXED)
+    }
+
+    /// Bytes that the buffers of all clients together may take; zero for no limit.
+    pub(crate) fn buffers_limit(&self) -> usize {
+        self.buffers_limit.load(RELAXED)
+    }
+}
+
+fn refusal(name: &str, why: &str) -> String {
+    format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}")
+}
+
+/// A value in the form in which it is shown.
+fn normal(kind: Kind, value: &str) -> Result<String, &'static str> {
+    match kind {
+        Kind::Fixed => Err("can't set immutable config"),
+        Kind::Text => Ok(value.to_owned()),
+        Kind::Number(least, most) => match value.parse::<i64>() {
+            Ok(number) if (least..=most).contains(&number) => Ok(number.to_string()),
+            Ok(_) => Err("argument is out of range"),
+            Err(_) => Err("argument couldn't be parsed into an integer"),
+        },
+        Kind::Bytes => bytes_of(value).map(|bytes| bytes.to_string()),
+        Kind::YesNo => match value.to_ascii_lowercase().as_str() {
+            word @ ("yes" | "no") => Ok(word.to_owned()),
+            _ => Err("argument must be 'yes' or 'no'"),
+        },
+        Kind::Choice(words) => {
+            let lower = value.to_ascii_lowercase();
+            let known = words.contains(&lower.as_str());
+            if known { Ok(lower) } else { Err("argument(s) must be one of the supported values") }
+        }
+    }
+}
+
+/// A number of bytes with a unit; of `normal 0 0 0`, as Redis writes limits by class, the first.
+fn bytes_of(value: &str) -> Result<usize, &'static str> {
+    const WRONG: &str = "argument must be a memory value";
+    let lower = value.to_ascii_lowercase();
+    let mut words = lower.split_whitespace();
+    let word = match words.next() {
+        Some("normal") => words.next(),
+        other => other,
+    };
+    let word = word.ok_or(WRONG)?;
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: usize = match word.strip_prefix(digits).unwrap_or_default() {
+        "" | "b" => 1,
+        "k" => 1000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return Err(WRONG),
+    };
+    digits.parse::<usize>().ok().and_then(|number| number.checked_mul(unit)).ok_or(WRONG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(settings: &Settings, pairs: &[(&str, &str)]) -> Result<(), String> {
+        let pairs: Vec<_> = pairs.iter().map(|(a, b)| (a.as_bytes(), b.as_bytes())).collect();
+        settings.set(&pairs)
+    }
+
+    #[test]
+    fn several_are_set_together_or_not_at_all() {
+        let settings = Settings::new(true);
+        set(&settings, &[("timeout", "7"), ("MAXCLIENTS", "5"), ("appendfsync", "always")])
+            .unwrap();
+        assert_eq!((settings.idle_limit_s(), settings.max_clients()), (7, 5));
+        assert!(settings.durable());
+        let refused = set(&settings, &[("timeout", "9"), ("maxclients", "many")]).unwrap_err();
+        assert_eq!(
+            refused,
+            "ERR CONFIG SET failed (possibly related to argument 'maxclients') - argument couldn't \
+             be parsed into an integer"
+        );
+        assert_eq!(settings.value("timeout"), "7");
+        assert!(set(&settings, &[("port", "1")]).unwrap_err().contains("immutable"));
+        assert!(set(&settings, &[("nonsense", "1")]).unwrap_err().contains("Unknown option"));
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, bytes) in [("5", 5), ("2kb", 2048), ("1m", 1_000_000), ("1GB", 1 << 30)] {
+            assert_eq!(bytes_of(text), Ok(bytes));
+        }
+        assert_eq!(bytes_of("normal 1mb 0 0"), Ok(1 << 20));
+        for text in ["", "x", "1tb", "-1", "99999999999999999999g"] {
+            assert!(bytes_of(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn background_flushes_cannot_be_asked_of_a_store_that_has_none() {
+        let settings = Settings::new(false);
+        assert!(set(&settings, &[("appendfsync", "everysec")]).is_err());
+        set(&settings, &[("appendfsync", "always")]).unwrap();
+    }
+
+    #[test]
+    fn passwords_are_compared_whole() {
+        let settings = Settings::new(true);
+        set(&settings, &[("requirepass", "secret")]).unwrap();
+        assert!(settings.needs_password() && settings.is_password(b"secret"));
+        for wrong in ["", "secre", "secrets", "Secret"] {
+            assert!(!settings.is_password(wrong.as_bytes()), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Sockets: a stream is TCP or Unix, and so is what accepts it.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use mio::event::Source;
+use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use mio::{Interest, Registry, Token};
+
+use crate::failure::Failure;
+
+/// A connection's socket. Never blocks.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    /// Who is at the other end, and at ours, as CLIENT LIST shows it.
+    pub(crate) fn addresses(&self, listener: &str) -> (String, String) {
+        let Self::Tcp(stream) = self else { return (format!("{listener}:0"), listener.to_owned()) };
+        let shown = |address: io::Result<SocketAddr>| {
+            address.map_or_else(|_| "?:0".to_owned(), |address| address.to_string())
+        };
+        (shown(stream.peer_addr()), shown(stream.local_addr()))
+    }
+
+    pub(crate) fn descriptor(&self) -> i32 {
+        match self {
+            Self::Tcp(stream) => stream.as_raw_fd(),
+            Self::Unix(stream) => stream.as_raw_fd(),
+        }
+    }
+
+    fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Self::Tcp(stream) => stream,
+            Self::Unix(stream) => stream,
+        }
+    }
+
+    pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        registry.register(self.source(), token, Interest::READABLE | Interest::WRITABLE)
+    }
+
+    pub(crate) fn deregister(&mut self, registry: &Registry) {
+        // It is closed next, which does the same.
+        let _ = registry.deregister(self.source());
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(buffer),
+            Self::Unix(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A socket that accepts connections.
+#[derive(Debug)]
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    /// The file is removed when it is dropped.
+    Unix(UnixListener, PathBuf),
+}
+
+impl Listener {
+    pub(crate) fn tcp(address: IpAddr, port: u16) -> Result<Self, Failure> {
+        let address = SocketAddr::new(address, port);
+        let refused = |error| Failure::new(format!("listen on {address}: {error}"));
+        TcpListener::bind(address).map(Self::Tcp).map_err(refused)
+    }
+
+    /// A socket file that a dead server left behind is replaced, nothing else is.
+    pub(crate) fn unix(path: &Path) -> Result<Self, Failure> {
+        let refused =
+            |error: io::Error| Failure::new(format!("listen on {}: {error}", path.display()));
+        let is_socket = path.symlink_metadata().is_ok_and(|data| data.file_type().is_socket());
+        if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+            std::fs::remove_file(path).map_err(refused)?;
+        }
+        let listener = UnixListener::bind(path).map_err(refused)?;
+        let only_owner = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(path, only_owner).map_err(refused)?;
+        Ok(Self::Unix(listener, path.to_owned()))
+    }
+
+    /// Where it listens.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Tcp(listener) => {
+                listener.local_addr().map_or_else(|_| "tcp".into(), |address| address.to_string())
+            }
+            Self::Unix(_, path) => path.display().to_string(),
+        }
+    }
+
+    pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        match self {
+            Self::Tcp(listener) => registry.register(listener, token, Interest::READABLE),
+            Self::Unix(listener, _) => registry.register(listener, token, Interest::READABLE),
+        }
+    }
+
+    pub(crate) fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, _) = listener.accept()?;
+                // Replies are small and wait for nothing; without it some wait 40 ms.
+                let _ = stream.set_nodelay(true);
+                Ok(Stream::Tcp(stream))
+            }
+            Self::Unix(listener, _) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Self::Unix(_, path) = self {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}

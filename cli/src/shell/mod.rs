@@ -1,0 +1,137 @@
+//! `lsmkv DIR`: commands typed by a person, given as arguments, or read from standard input.
+//!
+//! - `editor`: the line editor with history, completion, hints;
+//! - `interpreter`: what a line does, dot commands included;
+//! - `help`: the command table for readers;
+//! - `render`: replies as text, JSON or raw bytes.
+
+mod dot;
+mod editor;
+mod help;
+mod interpreter;
+mod render;
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use lsmkv::{Db, Options};
+
+use crate::failure::{Failure, Outcome};
+use crate::store::OptionArgs;
+
+use interpreter::{Done, Interpreter};
+pub(crate) use render::Style;
+
+/// Arguments without a subcommand.
+#[derive(Args, Debug)]
+pub(crate) struct ShellArgs {
+    /// Directory of the store, or :memory:
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// One command to run; without it commands are read from the terminal or standard input
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<std::ffi::OsString>,
+    /// Number of the database
+    #[arg(short = 'n', long = "db", value_name = "N", default_value_t = 0)]
+    database: u32,
+    /// Replies as JSON
+    #[arg(long, conflicts_with = "raw")]
+    json: bool,
+    /// Replies as they are, without quotes and numbers
+    #[arg(long)]
+    raw: bool,
+    /// Refuse writes
+    #[arg(long)]
+    read_only: bool,
+    #[command(flatten)]
+    options: OptionArgs,
+}
+
+impl ShellArgs {
+    fn style(&self, terminal: bool) -> Style {
+        match (self.json, self.raw) {
+            (true, _) => Style::Json,
+            (_, true) => Style::Raw,
+            _ => Style::Readable { colours: terminal && std::env::var_os("NO_COLOR").is_none() },
+        }
+    }
+
+    fn open(&self, one_command: bool) -> Result<Db, Failure> {
+        let Some(dir) = &self.dir else {
+            return Err(Failure::usage("a directory or a subcommand is needed; see lsmkv --help"));
+        };
+        let mut options = self.options.to_options()?;
+        options.read_only |= self.read_only;
+        if one_command {
+            // Too short a life for rounds of the cleaner.
+            options = Options { ttl_cleaner_interval_s: 0, ..options };
+        }
+        let db = Db::open(dir, options)?;
+        Ok(db.select(self.database)?)
+    }
+}
+
+/// Runs the shell.
+pub(crate) fn run(args: &ShellArgs) -> Outcome {
+    let terminal = std::io::stdout().is_terminal();
+    let style = args.style(terminal);
+    if let Some(name) = args.words.first() {
+        // Before a store is made where a subcommand was mistyped.
+        let name = name.to_string_lossy();
+        if !name.eq_ignore_ascii_case("help") && help::find(&name).is_none() {
+            return Err(Failure::usage(format!("there is no command {name}; see lsmkv --help")));
+        }
+    }
+    let db = args.open(!args.words.is_empty())?;
+    let mut interpreter = Interpreter::new(&db, style);
+    let outcome = if !args.words.is_empty() {
+        one(args, &mut interpreter)
+    } else if std::io::stdin().is_terminal() && terminal {
+        let name = args.dir.as_deref().map_or_else(String::new, |dir| dir.display().to_string());
+        editor::interact(&mut interpreter, &name)
+    } else {
+        lines(&mut interpreter)
+    };
+    db.close()?;
+    outcome
+}
+
+fn status(succeeded: bool) -> ExitCode {
+    if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The command given as arguments.
+fn one(args: &ShellArgs, interpreter: &mut Interpreter) -> Outcome {
+    use std::os::unix::ffi::OsStrExt as _;
+    let words: Vec<Vec<u8>> = args.words.iter().map(|word| word.as_bytes().to_vec()).collect();
+    let mut out = std::io::stdout().lock();
+    let done = interpreter.words(&words, &mut out)?;
+    out.flush()?;
+    Ok(status(done != Done::Failed))
+}
+
+/// Commands from standard input; a quote may go on over lines. Failure if any command failed.
+fn lines(interpreter: &mut Interpreter) -> Outcome {
+    let (mut input, mut out) = (std::io::stdin().lock(), std::io::stdout().lock());
+    let mut succeeded = true;
+    let mut line = Vec::new();
+    loop {
+        let more = input.read_until(b'\n', &mut line)? > 0;
+        if more && interpreter::is_incomplete(&line) {
+            continue;
+        }
+        match interpreter.line(&line, &mut out)? {
+            Done::Quit => break,
+            Done::Failed => succeeded = false,
+            Done::Well => {}
+        }
+        line.clear();
+        if !more {
+            break;
+        }
+    }
+    out.flush()?;
+    Ok(status(succeeded))
+}

@@ -1,0 +1,73 @@
+//! How every subcommand that opens a store is told which one, and with which options.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lsmkv::{Db, ErrorKind, Options};
+
+use crate::failure::Failure;
+use crate::tools::live;
+
+/// Arguments shared by the subcommands that open a store.
+#[derive(Args, Debug)]
+pub(crate) struct StoreArgs {
+    /// Directory of the store, or :memory:
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) options: OptionArgs,
+}
+
+/// Options of the store by name.
+#[derive(Args, Debug, Default)]
+pub(crate) struct OptionArgs {
+    /// An option of the store, e.g. memory_budget=64MiB; may be given several times
+    #[arg(long = "option", value_name = "NAME=VALUE")]
+    options: Vec<String>,
+}
+
+impl OptionArgs {
+    /// The defaults, changed by what was given.
+    pub(crate) fn to_options(&self) -> Result<Options, Failure> {
+        let mut options = Options::default();
+        for text in &self.options {
+            let Some((name, value)) = text.split_once('=') else {
+                return Err(Failure::usage(format!("--option {text}: use NAME=VALUE")));
+            };
+            options.set(name, value).map_err(|error| Failure::usage(error.message()))?;
+        }
+        Ok(options)
+    }
+}
+
+impl StoreArgs {
+    /// Opens the store as the command line says.
+    pub(crate) fn open(&self) -> Result<Db, Failure> {
+        Ok(Db::open(&self.dir, self.options.to_options()?)?)
+    }
+}
+
+/// Arguments shared by the subcommands that only look at a store.
+#[derive(Args, Debug)]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Also if another process has the store open; it is not disturbed
+    #[arg(long)]
+    live: bool,
+}
+
+impl InspectArgs {
+    /// Opens the store without changing anything in it.
+    pub(crate) fn open_to_read(&self) -> Result<Db, Failure> {
+        let options = self.store.options.to_options()?;
+        if self.live {
+            return live::open(&self.store.dir, options);
+        }
+        let options = Options { read_only: true, create_if_missing: false, ..options };
+        Db::open(&self.store.dir, options).map_err(|error| match error.kind() {
+            ErrorKind::Busy => Failure::new(format!("{error}; --live looks at it all the same")),
+            _ => error.into(),
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! `lsmkv dump DIR` and `lsmkv load DIR`: a store as a portable file.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, BufWriter, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use lsmkv::Db;
+
+use crate::failure::{Failure, Outcome};
+use crate::store::{InspectArgs, StoreArgs};
+use crate::transfer::{
+    Interrupt, JsonSink, JsonSource, Loaded, Progress, RespSink, Sink, StoreSink, StoreSource,
+    copy, load_commands,
+};
+
+/// The forms of a dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// The commands that make the keys, as a client sends them: for `redis-cli --pipe`
+    Resp,
+    /// A line of JSON for each key, several for a big collection
+    Json,
+}
+
+/// Arguments of `dump`.
+#[derive(Args, Debug)]
+pub(crate) struct DumpArgs {
+    #[command(flatten)]
+    store: InspectArgs,
+    /// Form of the dump
+    #[arg(long, value_enum, default_value = "resp")]
+    format: Format,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Only this database; may be given several times
+    #[arg(long = "db", value_name = "N")]
+    databases: Vec<u32>,
+    /// Only keys that begin with this
+    #[arg(long)]
+    prefix: Option<String>,
+    /// Delete each key before it is written (resp)
+    #[arg(long)]
+    replace: bool,
+    /// No progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Arguments of `load`.
+#[derive(Args, Debug)]
+pub(crate) struct LoadArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Read this file instead of standard input
+    #[arg(short, long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Form of the dump; told by its first byte if it is not given
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// No progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub(crate) fn dump(args: &DumpArgs) -> Outcome {
+    let db = args.store.open_to_read()?;
+    let out: Box<dyn Write> = match &args.output {
+        Some(path) => Box::new(File::create(path).map_err(|e| named(path, &e))?),
+        None => Box::new(std::io::stdout().lock()),
+    };
+    let mut progress = Progress::new("keys", Interrupt::catch(), args.quiet);
+    let prefix = args.prefix.as_ref().map(|prefix| prefix.clone().into_bytes());
+    let mut source = StoreSource::new(&db, &args.databases, prefix, None);
+    let mut sink = sink(BufWriter::with_capacity(256 << 10, out), args.format, args.replace);
+    copy(&mut source, &mut *sink, &mut progress, &mut |_| Ok(()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What writes a dump in a form.
+pub(crate) fn sink<'a>(out: impl Write + 'a, format: Format, replace: bool) -> Box<dyn Sink + 'a> {
+    match format {
+        Format::Resp => Box::new(RespSink::new(out, replace)),
+        Format::Json => Box::new(JsonSink::new(out)),
+    }
+}
+
+fn named(path: &std::path::Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{}: {error}", path.display()))
+}
+
+pub(crate) fn load(args: &LoadArgs) -> Outcome {
+    let input: Box<dyn Read> = match &args.input {
+        Some(path) => Box::new(File::open(path).map_err(|e| named(path, &e))?),
+        None => Box::new(std::io::stdin().lock()),
+    };
+    let mut input = BufReader::with_capacity(256 << 10, input);
+    let format = match args.format {
+        Some(format) => format,
+        None if input.fill_buf()?.first() == Some(&b'{') => Format::Json,
+        None => Format::Resp,
+    };
+    let db = args.store.open()?;
+    let (interrupt, quiet) = (Interrupt::catch(), args.quiet);
+    let loaded = load_into(&db, input, format, interrupt, quiet);
+    db.close()?;
+    loaded
+}
+
+fn load_into(
+    db: &Db,
+    input: BufReader<Box<dyn Read>>,
+    format: Format,
+    interrupt: Interrupt,
+    quiet: bool,
+) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    match format {
+        Format::Json => {
+            let mut progress = Progress::new("keys", interrupt, quiet);
+            let (mut source, mut sink) = (JsonSource::new(input), StoreSink::new(db));
+            let copied = copy(&mut source, &mut sink, &mut progress, &mut |_| Ok(()))?;
+            writeln!(out, "{} keys", copied.keys)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Format::Resp => {
+            let mut progress = Progress::new("commands", interrupt, quiet);
+            let Loaded { commands, errors, first_error } = load_commands(input, db, &mut progress)?;
+            writeln!(out, "{commands} commands, {errors} errors")?;
+            if let Some(error) = first_error {
+                writeln!(std::io::stderr(), "lsmkv: the first error: {error}")?;
+                return Ok(ExitCode::FAILURE);
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

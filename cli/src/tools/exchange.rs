@@ -1,0 +1,133 @@
+//! `lsmkv import` and `lsmkv export`: keys from and to Redis servers, keys from their dump files.
+
+use std::fs::File;
+use std::io::{BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::failure::{Failure, Outcome};
+use crate::rdb::RdbSource;
+use crate::store::{InspectArgs, StoreArgs};
+use crate::transfer::{
+    Copied, Interrupt, Progress, RedisSink, RedisSource, RedisUrl, Sink, Source, StateFile,
+    StoreSink, StoreSource, copy,
+};
+
+/// Arguments of `import`.
+#[derive(Args, Debug)]
+#[group(id = "origin", required = true, args = ["from", "rdb"])]
+pub(crate) struct ImportArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// A Redis server: redis://[[user]:password@]host[:port][/db] or unix:///socket[?db=N]
+    #[arg(long, value_name = "URL")]
+    from: Option<String>,
+    /// A dump file of Redis (RDB)
+    #[arg(long, value_name = "FILE")]
+    rdb: Option<PathBuf>,
+    /// Where to note how far the import has come [default: DIR.import]
+    #[arg(long, value_name = "FILE", requires = "from")]
+    state: Option<PathBuf>,
+    /// No progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Arguments of `export`.
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    store: InspectArgs,
+    /// A Redis server: redis://[[user]:password@]host[:port][/db] or unix:///socket[?db=N]
+    #[arg(long, value_name = "URL")]
+    to: String,
+    /// Only this database; may be given several times
+    #[arg(long = "db", value_name = "N")]
+    databases: Vec<u32>,
+    /// Only keys that begin with this
+    #[arg(long)]
+    prefix: Option<String>,
+    /// Where to note how far the export has come [default: DIR.export]
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// No progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Copies, noting the progress, and removes the note at the end.
+fn resumable(
+    source: &mut dyn Source,
+    sink: &mut dyn Sink,
+    state: &StateFile,
+    quiet: bool,
+) -> Result<Copied, Failure> {
+    let mut progress = Progress::new("keys", Interrupt::catch(), quiet);
+    let copied = copy(source, sink, &mut progress, &mut |place| state.save(place));
+    match copied {
+        Ok(copied) => {
+            state.remove()?;
+            Ok(copied)
+        }
+        Err(failure) => {
+            let file = state.path().display();
+            Err(Failure::new(format!("{failure}; the same command goes on ({file} says where)")))
+        }
+    }
+}
+
+fn tell(copied: Copied, skipped: impl IntoIterator<Item = (String, u64)>) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{} keys, {} values and members", copied.keys, copied.members)?;
+    for (what, count) in skipped {
+        writeln!(out, "skipped: {count} {what}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn import(args: &ImportArgs) -> Outcome {
+    let db = args.store.open()?;
+    let mut sink = StoreSink::new(&db);
+    let outcome = match (&args.from, &args.rdb) {
+        (Some(url), _) => import_from_server(args, url, &mut sink),
+        (None, Some(path)) => import_from_file(args, path, &mut sink),
+        (None, None) => Err(Failure::usage("import needs --from or --rdb")),
+    };
+    db.close()?;
+    outcome
+}
+
+fn import_from_server(args: &ImportArgs, url: &str, sink: &mut StoreSink) -> Outcome {
+    let url = RedisUrl::parse(url)?;
+    let state = StateFile::new(&args.store.dir, "import", &url.shown(), args.state.as_deref());
+    let mut source = RedisSource::new(&url, state.load()?.as_ref())?;
+    let copied = resumable(&mut source, sink, &state, args.quiet)?;
+    let skipped = source.skipped();
+    tell(copied, (skipped > 0).then(|| ("keys of other types".to_owned(), skipped)))
+}
+
+fn import_from_file(args: &ImportArgs, path: &PathBuf, sink: &mut StoreSink) -> Outcome {
+    let failed = |failure: &Failure| Failure::new(format!("{}: {failure}", path.display()));
+    let file = File::open(path).map_err(|error| failed(&error.into()))?;
+    let mut source =
+        RdbSource::new(BufReader::with_capacity(256 << 10, file)).map_err(|it| failed(&it))?;
+    let mut progress = Progress::new("keys", Interrupt::catch(), args.quiet);
+    let copied = copy(&mut source, sink, &mut progress, &mut |_| Ok(()));
+    let copied = copied.map_err(|failure| failed(&failure))?;
+    let skipped = source.skipped().iter().map(|(what, count)| ((*what).to_owned(), *count));
+    tell(copied, skipped)
+}
+
+pub(crate) fn export(args: &ExportArgs) -> Outcome {
+    let url = RedisUrl::parse(&args.to)?;
+    let db = args.store.open_to_read()?;
+    let dir = &args.store.store.dir;
+    let state = StateFile::new(dir, "export", &url.shown(), args.state.as_deref());
+    let prefix = args.prefix.as_ref().map(|prefix| prefix.clone().into_bytes());
+    let mut source = StoreSource::new(&db, &args.databases, prefix, state.load()?.as_ref());
+    let mut sink = RedisSink::new(&url)?;
+    let copied = resumable(&mut source, &mut sink, &state, args.quiet)?;
+    tell(copied, [])
+}

@@ -1,0 +1,132 @@
+//! A look at a store that another process may have open: without the lock, without a write.
+//!
+//! The file system given to the library refuses every change and takes no lock. It remembers the
+//! descriptors of the files it opened, so what was seen once stays readable when the other process
+//! removes it. The other process goes on meanwhile, so what is read while opening may not fit
+//! together (a table is gone, the log has grown): then the whole is tried again.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lsmkv::engine::{FileSystem, RealFs};
+use lsmkv::io::clock::RealClock;
+use lsmkv::io::fs::{File, LockGuard};
+use lsmkv::types::KeyRange;
+use lsmkv::{Db, Error, ErrorKind, Options};
+use parking_lot::Mutex;
+
+use crate::failure::Failure;
+
+/// Times a moving store is tried before what was found is believed.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+struct Unlocked {
+    opened: Mutex<HashMap<PathBuf, Arc<dyn File>>>,
+}
+
+#[derive(Debug)]
+struct NoLock;
+
+impl LockGuard for NoLock {
+    fn abandon(&self) {}
+}
+
+fn refused<T>() -> io::Result<T> {
+    Err(io::ErrorKind::ReadOnlyFilesystem.into())
+}
+
+impl FileSystem for Unlocked {
+    fn create(&self, _: &Path) -> io::Result<Arc<dyn File>> {
+        refused()
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        if let Some(file) = self.opened.lock().get(path) {
+            return Ok(Arc::clone(file));
+        }
+        let file = RealFs.open(path)?;
+        self.opened.lock().insert(path.to_owned(), Arc::clone(&file));
+        Ok(file)
+    }
+
+    fn open_write(&self, _: &Path) -> io::Result<Arc<dyn File>> {
+        refused()
+    }
+
+    fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
+        refused()
+    }
+
+    fn hard_link(&self, _: &Path, _: &Path) -> io::Result<()> {
+        refused()
+    }
+
+    fn remove(&self, _: &Path) -> io::Result<()> {
+        refused()
+    }
+
+    fn remove_dir(&self, _: &Path) -> io::Result<()> {
+        refused()
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        RealFs.list(dir)
+    }
+
+    fn create_dir(&self, _: &Path) -> io::Result<()> {
+        refused()
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        Ok(self.opened.lock().contains_key(path) || RealFs.exists(path)?)
+    }
+
+    fn resolve(&self, dir: &Path) -> io::Result<PathBuf> {
+        RealFs.resolve(dir)
+    }
+
+    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+        refused()
+    }
+
+    fn lock(&self, _: &Path) -> io::Result<Box<dyn LockGuard>> {
+        Ok(Box::new(NoLock))
+    }
+}
+
+/// Opens the store in `dir` as it is at this moment, whether or not it is open elsewhere.
+pub(crate) fn open(dir: &Path, mut options: Options) -> Result<Db, Failure> {
+    options.read_only = true;
+    options.create_if_missing = false;
+    options.ttl_cleaner_interval_s = 0;
+    let mut last = None;
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            std::thread::sleep(PAUSE);
+        }
+        match attempt_open(dir, options.clone()) {
+            Ok(db) => return Ok(db),
+            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
+                last = Some(error);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(last.map_or_else(|| Failure::new("the store cannot be opened"), Failure::from))
+}
+
+fn attempt_open(dir: &Path, options: Options) -> Result<Db, Error> {
+    let fs = Arc::new(Unlocked::default());
+    let db = Db::open_on(fs, dir, options, Arc::new(RealClock))?;
+    // Opens every table, so that its descriptor is held.
+    db.tables()?;
+    // The first key: what the log brought can be walked.
+    drop(db.iter(KeyRange::default())?);
+    Ok(db)
+}

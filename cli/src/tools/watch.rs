@@ -1,0 +1,247 @@
+//! `lsmkv watch DIR|ADDRESS`: a view that is drawn anew every second.
+//!
+//! Of a directory: the tree of tables, what came and went since the last look, expiry. Another
+//! process may have it open and is not disturbed. Of an address, of `lsmkv serve` or of a Redis
+//! server: operations a second, latency, clients, memory, and what the server says of its store.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use lsmkv::Options;
+
+use super::inspect::human;
+use super::{live, tree};
+use crate::failure::{Failure, Outcome};
+use crate::transfer::{Client, Interrupt, RedisUrl};
+
+/// Arguments of `watch`.
+#[derive(Args, Debug)]
+pub(crate) struct WatchArgs {
+    /// Directory of a store, or where a server listens: HOST:PORT, redis://…, unix://…
+    place: String,
+    /// Seconds between two looks
+    #[arg(short, long, default_value_t = 1.0)]
+    interval: f64,
+    /// Looks before it ends; 0: until Ctrl-C
+    #[arg(short = 'c', long, default_value_t = 0)]
+    count: u64,
+}
+
+/// Something that is looked at again and again.
+trait Subject {
+    /// What it looks like now; `seconds` since the last look.
+    fn look(&mut self, seconds: f64, colours: bool) -> Result<String, Failure>;
+}
+
+pub(crate) fn watch(args: &WatchArgs) -> Outcome {
+    let interrupt = Interrupt::catch();
+    let interval = Duration::try_from_secs_f64(args.interval.max(0.05))
+        .map_err(|_| Failure::usage("--interval: this is no time"))?;
+    let mut subject = subject(&args.place)?;
+    let terminal = std::io::stdout().is_terminal();
+    let mut last = Instant::now();
+    let mut looks = 0;
+    while !interrupt.raised() {
+        let text = subject.look(last.elapsed().as_secs_f64(), terminal)?;
+        last = Instant::now();
+        draw(&text, &args.place, terminal)?;
+        looks += 1;
+        if looks == args.count {
+            break;
+        }
+        while last.elapsed() < interval && !interrupt.raised() {
+            std::thread::sleep(
+                interval.saturating_sub(last.elapsed()).min(Duration::from_millis(50)),
+            );
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn draw(text: &str, place: &str, terminal: bool) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    if terminal {
+        // Home, each line cleared as it is drawn, then all below: no flicker.
+        let lines = text.replace('\n', "\x1b[K\n");
+        write!(out, "\x1b[H\x1b[1m{place}\x1b[0m  (Ctrl-C ends)\x1b[K\n\x1b[K\n{lines}\x1b[J")?;
+    } else {
+        writeln!(out, "{text}")?;
+    }
+    Ok(out.flush()?)
+}
+
+fn subject(place: &str) -> Result<Box<dyn Subject>, Failure> {
+    if place.starts_with("redis://") || place.starts_with("unix://") {
+        return Ok(Box::new(Server::connect(&RedisUrl::parse(place)?)?));
+    }
+    if Path::new(place).is_dir() {
+        return Ok(Box::new(Directory { place: place.to_owned(), tables: None }));
+    }
+    match place.rsplit_once(':') {
+        Some((_, port)) if port.parse::<u16>().is_ok() => {
+            let url = RedisUrl::parse(&format!("redis://{place}"))?;
+            Ok(Box::new(Server::connect(&url)?))
+        }
+        _ => Err(Failure::usage(format!("{place} is neither a directory nor HOST:PORT"))),
+    }
+}
+
+/// A store's directory.
+struct Directory {
+    place: String,
+    /// Tables and their sizes at the last look.
+    tables: Option<BTreeMap<String, u64>>,
+}
+
+impl Subject for Directory {
+    fn look(&mut self, seconds: f64, colours: bool) -> Result<String, Failure> {
+        let db = live::open(Path::new(&self.place), Options::default())?;
+        let mut text = tree::picture(&db, colours)?;
+        let tables = db.tables()?.into_iter();
+        let tables: BTreeMap<String, u64> =
+            tables.map(|table| (table.path.display().to_string(), table.bytes)).collect();
+        if let Some(before) = &self.tables {
+            let only = |a: &BTreeMap<String, u64>, b: &BTreeMap<String, u64>| {
+                let gone = a.iter().filter(|(name, _)| !b.contains_key(*name));
+                gone.fold((0u64, 0u64), |sum, (_, bytes)| (sum.0 + 1, sum.1 + bytes))
+            };
+            let (came, went) = (only(&tables, before), only(before, &tables));
+            let _ = writeln!(
+                text,
+                "\nin {seconds:.1} s: {} tables came ({}), {} went ({})",
+                came.0,
+                human(came.1),
+                went.0,
+                human(went.1)
+            );
+        }
+        self.tables = Some(tables);
+        for stat in db.stats()? {
+            if stat.name.contains("expired") || stat.name.contains("keys") {
+                let _ = writeln!(text, "{:28} {}", stat.name, stat.value.as_f64());
+            }
+        }
+        Ok(text)
+    }
+}
+
+/// A server at an address.
+struct Server {
+    client: Client,
+    before: Option<BTreeMap<String, f64>>,
+}
+
+impl Server {
+    fn connect(url: &RedisUrl) -> Result<Self, Failure> {
+        Ok(Self { client: Client::connect(url)?, before: None })
+    }
+
+    /// Every figure of INFO; of each command the number of calls and their time.
+    fn figures(&mut self) -> Result<BTreeMap<String, f64>, Failure> {
+        let info = self.client.ask_words(&["INFO", "everything"])?.text().unwrap_or_default();
+        let info = String::from_utf8_lossy(&info);
+        let mut figures = BTreeMap::new();
+        for (name, value) in info.lines().filter_map(|line| line.trim_end().split_once(':')) {
+            match value.parse() {
+                Ok(number) => _ = figures.insert(name.to_owned(), number),
+                Err(_) => {
+                    for (part, number) in value.split(',').filter_map(|it| it.split_once('=')) {
+                        if let Ok(number) = number.parse() {
+                            figures.insert(format!("{name}.{part}"), number);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(figures)
+    }
+
+    /// Median of some round trips, in microseconds.
+    fn latency(&mut self) -> Result<f64, Failure> {
+        let mut times = Vec::new();
+        for _ in 0..9 {
+            let begun = Instant::now();
+            self.client.ask_words(&["PING"])?;
+            times.push(begun.elapsed().as_secs_f64() * 1e6);
+        }
+        times.sort_by(f64::total_cmp);
+        Ok(times.get(times.len() / 2).copied().unwrap_or(0.0))
+    }
+}
+
+impl Subject for Server {
+    fn look(&mut self, seconds: f64, _: bool) -> Result<String, Failure> {
+        let latency = self.latency()?;
+        let now = self.figures()?;
+        let before = self.before.replace(now.clone()).unwrap_or_else(|| now.clone());
+        let value = |name: &str| now.get(name).copied().unwrap_or(0.0);
+        let rate = |name: &str| {
+            let grown = value(name) - before.get(name).copied().unwrap_or(0.0);
+            (grown / seconds.max(1e-9)).max(0.0)
+        };
+        let mut text = String::new();
+        line(&mut text, "operations/s", format!("{:.0}", rate("total_commands_processed")));
+        line(&mut text, "round trip", format!("{latency:.0} µs"));
+        line(&mut text, "clients", value("connected_clients").to_string());
+        line(&mut text, "memory", bytes(value("used_memory")));
+        line(&mut text, "expired keys/s", format!("{:.0}", rate("expired_keys")));
+        commands(&mut text, &now, &before, seconds);
+        for name in ["table_files", "table_bytes", "log_bytes", "memtable_bytes"] {
+            if let Some(figure) = now.get(name) {
+                let sized = name.ends_with("bytes");
+                line(&mut text, name, if sized { bytes(*figure) } else { figure.to_string() });
+            }
+        }
+        for name in ["flushes", "merges", "merge_written_bytes", "cleaner_deleted", "stalls"] {
+            if now.contains_key(name) {
+                line(&mut text, &format!("{name}/s"), format!("{:.1}", rate(name)));
+            }
+        }
+        Ok(text)
+    }
+}
+
+fn line(text: &mut String, name: &str, figure: impl std::fmt::Display) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{name:22} {figure:>12}");
+}
+
+fn bytes(number: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size")]
+    let whole = number.max(0.0) as u64;
+    human(whole)
+}
+
+/// The commands called most since the last look, with the time a call takes.
+fn commands(
+    text: &mut String,
+    now: &BTreeMap<String, f64>,
+    before: &BTreeMap<String, f64>,
+    seconds: f64,
+) {
+    let grown = |name: &str| {
+        now.get(name).copied().unwrap_or(0.0) - before.get(name).copied().unwrap_or(0.0)
+    };
+    let mut busy: Vec<(f64, f64, &str)> = now
+        .keys()
+        .filter_map(|key| key.strip_prefix("cmdstat_")?.strip_suffix(".calls"))
+        .map(|name| {
+            let calls = grown(&format!("cmdstat_{name}.calls"));
+            let time = grown(&format!("cmdstat_{name}.usec"));
+            (calls, if calls > 0.0 { time / calls } else { 0.0 }, name)
+        })
+        .filter(|(calls, _, name)| *calls > 0.0 && !matches!(*name, "info" | "ping"))
+        .collect();
+    busy.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for (calls, each, name) in busy.iter().take(8) {
+        let rate = format!("{:.0}/s", calls / seconds.max(1e-9));
+        // Not every server measures its commands.
+        let each = if *each > 0.0 { format!("{each:.1} µs each") } else { String::new() };
+        let _ = writeln!(text, "  {name:20} {rate:>12} {each}");
+    }
+}

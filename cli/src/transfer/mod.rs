@@ -1,0 +1,298 @@
+//! Keys on their way from one place to another: stores, Redis servers, files.
+//!
+//! A source yields [`Chunk`]s, a sink takes them. A chunk is a key or a part of one, of bounded
+//! size; the parts of a key follow each other. So memory is bounded whatever is copied, and every
+//! source goes with every sink.
+
+mod client;
+mod json;
+mod progress;
+mod redis;
+mod resume;
+mod store;
+mod stream;
+mod url;
+
+use bytes::Bytes;
+use lsmkv::Type;
+use lsmkv::types::Member;
+
+use crate::failure::Failure;
+
+pub(crate) use client::Client;
+pub(crate) use json::{JsonSink, JsonSource, encode as encode_json};
+pub(crate) use progress::{Interrupt, Progress};
+pub(crate) use redis::{RedisSink, RedisSource};
+pub(crate) use resume::{State, StateFile};
+pub(crate) use store::{StoreSink, StoreSource};
+pub(crate) use stream::{Loaded, RespSink, load_commands};
+pub(crate) use url::RedisUrl;
+
+/// Members of a chunk, at most.
+pub(crate) const CHUNK_MEMBERS: usize = 512;
+/// Bytes of a chunk, roughly: the member that passes it is the last.
+pub(crate) const CHUNK_BYTES: usize = 1 << 20;
+
+/// A key or a part of one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Chunk {
+    /// Number of the database.
+    pub(crate) database: u32,
+    pub(crate) key: Bytes,
+    /// When the key expires, in milliseconds since 1970; 0 = never.
+    pub(crate) expire_ms: u64,
+    /// Whether the key begins here.
+    pub(crate) first: bool,
+    /// Whether it ends here.
+    pub(crate) last: bool,
+    pub(crate) body: Body,
+}
+
+/// What a key holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Body {
+    String(Bytes),
+    Hash(Vec<(Bytes, Bytes)>),
+    List(Vec<Bytes>),
+    Set(Vec<Bytes>),
+    ZSet(Vec<(Bytes, f64)>),
+}
+
+impl Body {
+    /// An empty one of this type.
+    pub(crate) fn empty(kind: Type) -> Self {
+        match kind {
+            Type::String => Self::String(Bytes::new()),
+            Type::Hash => Self::Hash(Vec::new()),
+            Type::List => Self::List(Vec::new()),
+            Type::Set => Self::Set(Vec::new()),
+            Type::ZSet => Self::ZSet(Vec::new()),
+        }
+    }
+
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self {
+            Self::String(_) => "string",
+            Self::Hash(_) => "hash",
+            Self::List(_) => "list",
+            Self::Set(_) => "set",
+            Self::ZSet(_) => "zset",
+        }
+    }
+
+    /// Adds a member, which must be one of this type.
+    pub(crate) fn push(&mut self, member: Member) {
+        match (self, member) {
+            (Self::Hash(pairs), Member::Field { field, value }) => pairs.push((field, value)),
+            (Self::Set(members), Member::Member(member)) => members.push(member),
+            (Self::ZSet(scored), Member::Scored { member, score }) => scored.push((member, score)),
+            (Self::List(elements), Member::Element { element, .. }) => elements.push(element),
+            // An iterator yields members of one type.
+            _ => {}
+        }
+    }
+
+    /// Number of members.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::String(_) => 1,
+            Self::Hash(pairs) => pairs.len(),
+            Self::List(members) | Self::Set(members) => members.len(),
+            Self::ZSet(scored) => scored.len(),
+        }
+    }
+}
+
+/// Where keys come from.
+pub(crate) trait Source {
+    /// The next chunk; nothing at the end.
+    fn next(&mut self) -> Result<Option<Chunk>, Failure>;
+    /// How many keys there are, if that is known.
+    fn expected(&self) -> Option<u64> {
+        None
+    }
+    /// What to give a new source of the same kind so that it goes on behind the last whole key.
+    fn position(&self) -> Option<State> {
+        None
+    }
+}
+
+/// Where keys go.
+pub(crate) trait Sink {
+    fn put(&mut self, chunk: &Chunk) -> Result<(), Failure>;
+    /// Makes sure that everything has arrived.
+    fn flush(&mut self) -> Result<(), Failure>;
+}
+
+/// A command as its words.
+pub(crate) type Command = Vec<Bytes>;
+
+impl Chunk {
+    /// The commands that write this chunk; with `replace`, instead of what the key held.
+    pub(crate) fn commands(&self, replace: bool) -> Vec<Command> {
+        let mut commands = Vec::new();
+        let word = |text: &'static str| Bytes::from_static(text.as_bytes());
+        if let Body::String(value) = &self.body {
+            let mut set = vec![word("SET"), self.key.clone(), value.clone()];
+            if self.expire_ms > 0 {
+                set.extend([word("PXAT"), Bytes::from(self.expire_ms.to_string())]);
+            }
+            return vec![set];
+        }
+        if self.first && replace {
+            commands.push(vec![word("DEL"), self.key.clone()]);
+        }
+        if self.body.len() > 0 {
+            let mut write = vec![word(self.verb()), self.key.clone()];
+            self.append_members(&mut write);
+            commands.push(write);
+        }
+        if self.last && self.expire_ms > 0 {
+            let when = Bytes::from(self.expire_ms.to_string());
+            commands.push(vec![word("PEXPIREAT"), self.key.clone(), when]);
+        }
+        commands
+    }
+
+    fn verb(&self) -> &'static str {
+        match self.body {
+            Body::String(_) => "SET",
+            Body::Hash(_) => "HSET",
+            Body::List(_) => "RPUSH",
+            Body::Set(_) => "SADD",
+            Body::ZSet(_) => "ZADD",
+        }
+    }
+
+    fn append_members(&self, words: &mut Command) {
+        match &self.body {
+            Body::String(value) => words.push(value.clone()),
+            Body::List(members) | Body::Set(members) => words.extend(members.iter().cloned()),
+            Body::Hash(pairs) => {
+                words
+                    .extend(pairs.iter().flat_map(|(field, value)| [field.clone(), value.clone()]));
+            }
+            Body::ZSet(scored) => {
+                let pair = |(member, score): &(Bytes, f64)| {
+                    [Bytes::from(score_text(*score)), member.clone()]
+                };
+                words.extend(scored.iter().flat_map(pair));
+            }
+        }
+    }
+}
+
+/// A score as text that reads back as the same bits.
+pub(crate) fn score_text(score: f64) -> String {
+    if score.is_infinite() {
+        return if score > 0.0 { "inf" } else { "-inf" }.to_owned();
+    }
+    score.to_string()
+}
+
+/// What a copy brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Copied {
+    pub(crate) keys: u64,
+    pub(crate) members: u64,
+}
+
+/// Moves everything from a source to a sink. Stops between keys when interrupted, with a failure;
+/// `saved` is told every so often how far it has come, after the sink was flushed: what a sink that
+/// fails later had not settled is copied again the next time.
+pub(crate) fn copy(
+    source: &mut dyn Source,
+    sink: &mut dyn Sink,
+    progress: &mut Progress,
+    saved: &mut dyn FnMut(&State) -> Result<(), Failure>,
+) -> Result<Copied, Failure> {
+    const KEYS_BETWEEN_SAVES: u64 = 1000;
+    let mut copied = Copied::default();
+    let mut unsaved = 0;
+    progress.expect(source.expected());
+    loop {
+        let chunk = match source.next() {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => break,
+            Err(failure) => {
+                save(source, sink, saved)?;
+                return Err(failure);
+            }
+        };
+        sink.put(&chunk)?;
+        copied.members += chunk.body.len() as u64;
+        if !chunk.last {
+            continue;
+        }
+        copied.keys += 1;
+        unsaved += 1;
+        progress.advance(1);
+        let stopped = progress.interrupted();
+        if unsaved >= KEYS_BETWEEN_SAVES || stopped {
+            save(source, sink, saved)?;
+            unsaved = 0;
+        }
+        if stopped {
+            return Err(Failure::new(format!("stopped after {} keys", copied.keys)));
+        }
+    }
+    sink.flush()?;
+    progress.finish();
+    Ok(copied)
+}
+
+fn save(
+    source: &dyn Source,
+    sink: &mut dyn Sink,
+    saved: &mut dyn FnMut(&State) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    sink.flush()?;
+    source.position().map_or(Ok(()), |state| saved(&state))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(body: Body, first: bool, last: bool, expire_ms: u64) -> Chunk {
+        Chunk { database: 0, key: Bytes::from_static(b"k"), expire_ms, first, last, body }
+    }
+
+    fn texts(chunk: &Chunk, replace: bool) -> Vec<String> {
+        let join = |command: Command| {
+            let words: Vec<_> =
+                command.iter().map(|word| word.escape_ascii().to_string()).collect();
+            words.join(" ")
+        };
+        chunk.commands(replace).into_iter().map(join).collect()
+    }
+
+    #[test]
+    fn a_string_is_one_command_with_its_expiry() {
+        let body = Body::String(Bytes::from_static(b"v"));
+        assert_eq!(texts(&chunk(body.clone(), true, true, 0), true), ["SET k v"]);
+        assert_eq!(texts(&chunk(body, true, true, 99), false), ["SET k v PXAT 99"]);
+    }
+
+    #[test]
+    fn only_the_first_part_of_a_collection_deletes_and_only_the_last_sets_the_expiry() {
+        let body = Body::List(vec![Bytes::from_static(b"a"), Bytes::from_static(b"b")]);
+        assert_eq!(texts(&chunk(body.clone(), true, false, 5), true), ["DEL k", "RPUSH k a b"]);
+        assert_eq!(texts(&chunk(body.clone(), false, false, 5), true), ["RPUSH k a b"]);
+        assert_eq!(
+            texts(&chunk(body.clone(), false, true, 5), true),
+            ["RPUSH k a b", "PEXPIREAT k 5"]
+        );
+        assert_eq!(texts(&chunk(body, true, true, 0), false), ["RPUSH k a b"]);
+        assert_eq!(texts(&chunk(Body::empty(Type::Hash), false, true, 7), true), ["PEXPIREAT k 7"]);
+    }
+
+    #[test]
+    fn scores_read_back_as_the_same_bits() {
+        let scores = [0.0, -0.0, 0.1, 1e300, -5e-324, f64::MAX, f64::INFINITY, 3.0, 1.0 / 3.0];
+        for score in scores {
+            let text = score_text(score);
+            assert_eq!(text.parse::<f64>().unwrap().to_bits(), score.to_bits(), "{text}");
+        }
+    }
+}

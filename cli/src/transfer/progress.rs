@@ -1,0 +1,113 @@
+//! How long work shows how far it is and is told to stop: a bar on a terminal, lines otherwise,
+//! both on standard error.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Time between two lines when there is no terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Whether the user asked the program to stop (Ctrl-C, or a termination signal).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// From now on these signals set the mark instead of ending the program; a second one ends it.
+    pub(crate) fn catch() -> Self {
+        let mark = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            // Without handlers the program ends at once: less polite, not wrong.
+            let _ =
+                signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&mark));
+            let _ = signal_hook::flag::register(signal, Arc::clone(&mark));
+        }
+        Self(mark)
+    }
+
+    pub(crate) fn raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// See the module's documentation.
+pub(crate) struct Progress {
+    what: &'static str,
+    bar: Option<ProgressBar>,
+    interrupt: Interrupt,
+    done: u64,
+    total: Option<u64>,
+    quiet: bool,
+    told: Instant,
+}
+
+impl Progress {
+    /// Counts `what`: "keys", "bytes".
+    pub(crate) fn new(what: &'static str, interrupt: Interrupt, quiet: bool) -> Self {
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(ProgressBar::no_length);
+        if let Some(bar) = &bar {
+            bar.set_style(style(what, false));
+        }
+        Self { what, bar, interrupt, done: 0, total: None, quiet, told: Instant::now() }
+    }
+
+    /// How much there is in all, if that is known.
+    pub(crate) fn expect(&mut self, total: Option<u64>) {
+        self.total = total;
+        if let (Some(bar), Some(total)) = (&self.bar, total) {
+            bar.set_length(total);
+            bar.set_style(style(self.what, true));
+        }
+    }
+
+    pub(crate) fn advance(&mut self, by: u64) {
+        self.set(self.done.saturating_add(by));
+    }
+
+    pub(crate) fn set(&mut self, done: u64) {
+        self.done = done;
+        match &self.bar {
+            Some(bar) => bar.set_position(done),
+            None if self.quiet || self.told.elapsed() < LINE_INTERVAL => {}
+            None => {
+                self.told = Instant::now();
+                let of = self.total.map_or_else(String::new, |total| format!(" of {total}"));
+                // Progress that nobody can see is no reason to stop.
+                let _ = writeln!(std::io::stderr(), "{done}{of} {}", self.what);
+            }
+        }
+    }
+
+    pub(crate) fn interrupted(&self) -> bool {
+        self.interrupt.raised()
+    }
+
+    pub(crate) fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn style(what: &str, bounded: bool) -> ProgressStyle {
+    let template = match (what, bounded) {
+        ("bytes", true) => "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} eta {eta}",
+        ("bytes", false) => "{spinner} {bytes} {bytes_per_sec} {elapsed}",
+        (_, true) => "{bar:40} {human_pos}/{human_len} {per_sec} eta {eta}",
+        (_, false) => "{spinner} {human_pos} {per_sec} {elapsed}",
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}

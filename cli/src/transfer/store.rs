@@ -1,0 +1,216 @@
+//! A store as source and as sink.
+
+use bytes::Bytes;
+use lsmkv::types::{KeyIter, KeyRange, Member, MemberIter, MemberRange};
+use lsmkv::{Db, ErrorKind, Reply, Type};
+
+use super::{Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, Sink, Source, State};
+use crate::failure::Failure;
+
+/// All keys of some databases of a store, in order, each database as of one moment.
+pub(crate) struct StoreSource {
+    db: Db,
+    databases: Vec<u32>,
+    /// Only keys that begin with this.
+    prefix: Option<Vec<u8>>,
+    /// Goes on behind this key.
+    after: Option<Vec<u8>>,
+    keys: Option<(Db, KeyIter)>,
+    open: Option<Open>,
+    finished: Option<State>,
+}
+
+/// A collection of which a part has been given.
+struct Open {
+    key: Bytes,
+    kind: Type,
+    expire_ms: u64,
+    members: MemberIter,
+    /// Read, but not given yet.
+    ready: Vec<Member>,
+}
+
+impl StoreSource {
+    /// The keys of `databases`, all of them if there are none, from `state` on.
+    pub(crate) fn new(
+        db: &Db,
+        databases: &[u32],
+        prefix: Option<Vec<u8>>,
+        state: Option<&State>,
+    ) -> Self {
+        let from = state.map_or(0, |state| state.database);
+        let mut databases = if databases.is_empty() { all(db) } else { databases.to_vec() };
+        databases.sort_unstable_by(|a, b| b.cmp(a));
+        databases.retain(|number| *number >= from);
+        let after = state.map(|state| state.place.clone());
+        let db = db.clone();
+        Self { db, databases, prefix, after, keys: None, open: None, finished: None }
+    }
+
+    fn next_key(&mut self) -> Result<Option<Chunk>, Failure> {
+        loop {
+            if self.keys.is_none() && !self.next_database()? {
+                return Ok(None);
+            }
+            let Some((db, keys)) = &mut self.keys else { continue };
+            let Some(entry) = keys.next()? else {
+                self.keys = None;
+                continue;
+            };
+            let expire_ms = match db.pexpiretime(&entry.key)? {
+                -1 => 0,
+                // It has expired since the walk began.
+                -2 => continue,
+                ms => u64::try_from(ms).unwrap_or(0),
+            };
+            if let Some(value) = entry.value {
+                self.finish(&entry.key);
+                return Ok(Some(self.chunk(
+                    entry.key,
+                    expire_ms,
+                    (true, true),
+                    Body::String(value),
+                )));
+            }
+            let range = MemberRange { no_fill: true, ..MemberRange::default() };
+            let mut members = db.members(&entry.key, range)?;
+            let ready = members.next_chunk(CHUNK_MEMBERS, CHUNK_BYTES)?;
+            // Without members it has expired since.
+            if !ready.is_empty() {
+                let (key, kind) = (entry.key, entry.kind);
+                self.open = Some(Open { key, kind, expire_ms, members, ready });
+                return self.next_part(true);
+            }
+        }
+    }
+
+    fn next_database(&mut self) -> Result<bool, Failure> {
+        let Some(number) = self.databases.pop() else { return Ok(false) };
+        let db = self.db.select(number)?;
+        let lo = self.after.take().map(|key| [&key[..], &[0]].concat());
+        let prefix = self.prefix.clone();
+        let range = KeyRange { lo, prefix, values: true, no_fill: true, ..KeyRange::default() };
+        let keys = db.iter(range)?;
+        self.keys = Some((db, keys));
+        Ok(true)
+    }
+
+    /// The next part of the open collection.
+    fn next_part(&mut self, first: bool) -> Result<Option<Chunk>, Failure> {
+        let Some(mut open) = self.open.take() else { return Ok(None) };
+        let following = open.members.next_chunk(CHUNK_MEMBERS, CHUNK_BYTES)?;
+        let last = following.is_empty();
+        let mut body = Body::empty(open.kind);
+        std::mem::replace(&mut open.ready, following).into_iter().for_each(|it| body.push(it));
+        let chunk = self.chunk(open.key.clone(), open.expire_ms, (first, last), body);
+        if last {
+            self.finish(&open.key);
+        } else {
+            self.open = Some(open);
+        }
+        Ok(Some(chunk))
+    }
+
+    fn chunk(&self, key: Bytes, expire_ms: u64, (first, last): (bool, bool), body: Body) -> Chunk {
+        Chunk { database: self.database(), key, expire_ms, first, last, body }
+    }
+
+    fn database(&self) -> u32 {
+        self.keys.as_ref().map_or(0, |(db, _)| db.database())
+    }
+
+    fn finish(&mut self, key: &[u8]) {
+        self.finished = Some(State { database: self.database(), place: key.to_vec() });
+    }
+}
+
+fn all(db: &Db) -> Vec<u32> {
+    (0..u32::MAX).take_while(|number| db.select(*number).is_ok()).collect()
+}
+
+impl Source for StoreSource {
+    fn next(&mut self) -> Result<Option<Chunk>, Failure> {
+        if self.open.is_some() {
+            return self.next_part(false);
+        }
+        self.next_key()
+    }
+
+    fn position(&self) -> Option<State> {
+        self.finished.clone()
+    }
+}
+
+/// Writes keys into a store, instead of what they held.
+pub(crate) struct StoreSink {
+    db: Db,
+    selected: Db,
+}
+
+impl StoreSink {
+    pub(crate) fn new(db: &Db) -> Self {
+        Self { db: db.clone(), selected: db.clone() }
+    }
+}
+
+impl Sink for StoreSink {
+    fn put(&mut self, chunk: &Chunk) -> Result<(), Failure> {
+        if self.selected.database() != chunk.database {
+            self.selected = self.db.select(chunk.database).map_err(|error| {
+                if error.kind() != ErrorKind::OutOfRange {
+                    return error.into();
+                }
+                let number = chunk.database;
+                Failure::new(format!(
+                    "the store has no database {number}: open it with --option databases={}",
+                    number.saturating_add(1)
+                ))
+            })?;
+        }
+        for command in chunk.commands(true) {
+            let words: Vec<&[u8]> = command.iter().map(AsRef::as_ref).collect();
+            if let Reply::Error(text) = self.selected.command(&words)? {
+                let key = chunk.key.escape_ascii();
+                return Err(Failure::new(format!("key \"{key}\": {text}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        Ok(self.db.sync()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lsmkv::Options;
+
+    fn names(source: &mut StoreSource) -> Vec<String> {
+        let mut names = Vec::new();
+        while let Some(chunk) = source.next().unwrap() {
+            names.push(format!("{}:{}", chunk.database, chunk.key.escape_ascii()));
+        }
+        names
+    }
+
+    #[test]
+    fn a_source_goes_on_behind_the_key_it_had_come_to_and_takes_later_databases_whole() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        let other = db.select(3).unwrap();
+        for key in ["a", "b", "c"] {
+            db.set(key.as_bytes(), b"v").unwrap();
+            other.set(key.as_bytes(), b"v").unwrap();
+        }
+        let all = names(&mut StoreSource::new(&db, &[], None, None));
+        assert_eq!(all, ["0:a", "0:b", "0:c", "3:a", "3:b", "3:c"]);
+        let mut source = StoreSource::new(&db, &[], None, None);
+        for done in 1..=all.len() {
+            source.next().unwrap().unwrap();
+            let state = source.position().unwrap();
+            let rest = names(&mut StoreSource::new(&db, &[], None, Some(&state)));
+            assert_eq!(rest, all[done..], "after {done}");
+        }
+    }
+}

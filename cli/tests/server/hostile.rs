@@ -1,0 +1,163 @@
+//! Clients that mean no good, or are broken: each suffers alone, and memory stays bounded.
+
+use std::io::{ErrorKind, Write};
+use std::time::Duration;
+
+use crate::resp::Resp;
+use crate::support::{Lsmkv, ask, info, to_the_end, told, until};
+
+/// What a server may grow by while it is badly treated.
+const ALLOWANCE: u64 = 64 << 20;
+
+#[test]
+fn what_is_no_request_ends_its_connection_and_nothing_else() {
+    let server = Lsmkv::start(&[]);
+    let mut witness = server.connect();
+    ask(&mut witness, "SET k v");
+    let before = server.resident_bytes();
+    let nested = b"*1\r\n".repeat(1_000_000);
+    for (bytes, answer) in [
+        (&b"*1\r\n$2147483648\r\n"[..], "-ERR Protocol error: invalid bulk length\r\n"),
+        (b"*2147483647\r\n$1\r\n", "-ERR Protocol error: invalid multibulk length\r\n"),
+        (b"*-9999999999999999999\r\n", "-ERR Protocol error: invalid multibulk length\r\n"),
+        (&nested, "-ERR Protocol error: expected '$', got '*'\r\n"),
+        (&[b'x'; 200_000], "-ERR Protocol error: too big inline request\r\n"),
+        (b"*1\r\n+OK\r\n", "-ERR Protocol error: expected '$', got '+'\r\n"),
+        (b"get 'k\r\n", "-ERR Protocol error: unbalanced quotes in request\r\n"),
+        (b"PING\r\n*1\r\n$a\r\n", "+PONG\r\n-ERR Protocol error: invalid bulk length\r\n"),
+    ] {
+        let mut stream = server.stream();
+        // It may hang up before it has read all.
+        let _ = stream.write_all(bytes);
+        let told = to_the_end(&mut stream);
+        assert!(told == answer || told.is_empty(), "{told:?} instead of {answer:?}");
+        assert_eq!(crate::support::told(&mut witness, "GET k"), "v");
+    }
+    // Bytes that are no text at all are a request for an unknown command, or none.
+    let mut stream = server.stream();
+    let garbage: Vec<u8> =
+        (0..100_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let _ = stream.write_all(&garbage);
+    drop(stream);
+    assert_eq!(told(&mut witness, "GET k"), "v");
+    let grown = server.resident_bytes().saturating_sub(before);
+    assert!(grown < ALLOWANCE, "grew by {grown} bytes");
+}
+
+#[test]
+fn a_length_that_is_only_claimed_takes_no_memory() {
+    let server = Lsmkv::start(&[]);
+    let before = server.resident_bytes();
+    let mut streams = Vec::new();
+    for _ in 0..100 {
+        let mut stream = server.stream();
+        stream.write_all(b"*1000000\r\n$536870912\r\nabc").unwrap();
+        streams.push(stream);
+    }
+    assert_eq!(told(&mut server.connect(), "PING"), "+PONG");
+    let grown = server.resident_bytes().saturating_sub(before);
+    assert!(grown < ALLOWANCE, "grew by {grown} bytes");
+}
+
+#[test]
+fn who_does_not_read_waits_alone() {
+    let server = Lsmkv::start(&[]);
+    let mut witness = server.connect();
+    let value = vec![b"SET".to_vec(), b"big".to_vec(), vec![b'v'; 1 << 20]];
+    witness.pipeline([&value]).unwrap();
+    let before = server.resident_bytes();
+    let mut stream = server.stream();
+    stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    let mut sent = 0;
+    let request = b"*2\r\n$3\r\nGET\r\n$3\r\nbig\r\n".repeat(1000);
+    loop {
+        match stream.write(&request) {
+            Ok(len) => sent += len,
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
+            Err(e) => panic!("{e}"),
+        }
+        assert!(sent < 100 << 20, "the server reads on although nobody takes its replies");
+    }
+    assert_eq!(told(&mut witness, "PING"), "+PONG");
+    let grown = server.resident_bytes().saturating_sub(before);
+    assert!(grown < ALLOWANCE, "grew by {grown} bytes for {} replies", sent / 22);
+    // It gets what it asked for once it reads.
+    let mut reader = std::io::BufReader::new(stream);
+    for _ in 0..50 {
+        let reply = crate::resp::read(&mut reader).unwrap();
+        assert_eq!(reply.bytes().map(<[u8]>::len), Some(1 << 20));
+    }
+}
+
+#[test]
+fn buffers_have_limits() {
+    let server = Lsmkv::start(&[]);
+    let mut witness = server.connect();
+    ask(&mut witness, "CONFIG SET client-query-buffer-limit 1mb client-output-buffer-limit 4mb");
+    let mut stream = server.stream();
+    let _ = stream.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$8000000\r\n");
+    let _ = stream.write_all(&vec![b'v'; 8_000_000]);
+    assert_eq!(to_the_end(&mut stream), "");
+    assert_eq!(ask(&mut witness, "EXISTS k"), Resp::Int(0));
+    for n in 0..6 {
+        let element = "x".repeat(1_000_000 - n);
+        ask(&mut witness, &format!("RPUSH list {element}"));
+    }
+    let mut stream = server.stream();
+    stream.write_all(b"LRANGE list 0 -1\r\n").unwrap();
+    assert_eq!(to_the_end(&mut stream), "");
+    assert_eq!(told(&mut witness, "PING"), "+PONG");
+}
+
+#[test]
+fn all_buffers_together_have_a_limit() {
+    let server = Lsmkv::start(&[]);
+    let mut witness = server.connect();
+    ask(&mut witness, "CONFIG SET maxmemory-clients 8mb");
+    let mut streams = Vec::new();
+    for _ in 0..8 {
+        let mut stream = server.stream();
+        let _ = stream.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$8000000\r\n");
+        let _ = stream.write_all(&vec![b'v'; 3_000_000]);
+        streams.push(stream);
+    }
+    until("the largest are closed", || info(&mut witness, "stats", "evicted_clients") >= 4);
+    until("the rest fits", || info(&mut witness, "memory", "mem_clients_normal") <= 8 << 20);
+    assert!(info(&mut witness, "clients", "connected_clients") >= 2);
+}
+
+#[test]
+fn silent_clients_are_closed_when_asked_but_not_those_that_wait() {
+    let server = Lsmkv::start(&["--timeout", "1"]);
+    let mut idle = server.stream();
+    let mut waiting = server.connect();
+    let waiter = std::thread::spawn(move || told(&mut waiting, "BLPOP k 3"));
+    assert_eq!(to_the_end(&mut idle), "");
+    assert_eq!(waiter.join().unwrap(), "(nil array)");
+}
+
+#[test]
+fn there_is_a_last_client() {
+    let server = Lsmkv::start(&["--maxclients", "3"]);
+    let mut clients: Vec<_> = (0..3).map(|_| server.connect()).collect();
+    clients.iter_mut().for_each(|client| assert_eq!(told(client, "PING"), "+PONG"));
+    let mut one_more = server.stream();
+    assert_eq!(to_the_end(&mut one_more), "-ERR max number of clients reached\r\n");
+    drop(clients.pop());
+    let mut witness = clients.pop().unwrap();
+    until("a place is free", || info(&mut witness, "clients", "connected_clients") == 2);
+    assert_eq!(told(&mut server.connect(), "PING"), "+PONG");
+}
+
+#[test]
+fn a_transaction_without_end_is_memory_too() {
+    let server = Lsmkv::start(&[]);
+    let mut witness = server.connect();
+    ask(&mut witness, "CONFIG SET maxmemory-clients 8mb");
+    let mut stream = server.stream();
+    let _ = stream.write_all(b"MULTI\r\n");
+    let request = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n".repeat(200_000);
+    let _ = stream.write_all(&request);
+    until("it is closed", || info(&mut witness, "stats", "evicted_clients") == 1);
+    assert_eq!(ask(&mut witness, "EXISTS k"), Resp::Int(0));
+}

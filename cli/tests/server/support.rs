@@ -1,0 +1,155 @@
+//! A server of our own: the program, a scratch directory, a socket in it.
+
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::resp::{Client, Resp};
+
+/// The program under test.
+pub(crate) const LSMKV: &str = env!("CARGO_BIN_EXE_lsmkv");
+
+/// A running server, killed when dropped.
+pub(crate) struct Lsmkv {
+    child: Child,
+    /// `None` once it was handed on.
+    dir: Option<TempDir>,
+}
+
+impl Lsmkv {
+    /// On an empty store, with these arguments more.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), args)
+    }
+
+    /// On the store in this directory.
+    pub(crate) fn start_in(dir: TempDir, args: &[&str]) -> Self {
+        let child = Command::new(LSMKV)
+            .arg("serve")
+            .arg(dir.path().join("store"))
+            .arg("--unixsocket")
+            .arg(dir.path().join("socket"))
+            .args(if args.contains(&"--port") { &[][..] } else { &["--port", "0"] })
+            .args(args)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self { child, dir: Some(dir) };
+        drop(server.stream());
+        server
+    }
+
+    fn dir(&self) -> &Path {
+        self.dir.as_ref().unwrap().path()
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.dir().join("socket")
+    }
+
+    /// A connection, as bytes.
+    pub(crate) fn stream(&self) -> UnixStream {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            match UnixStream::connect(self.socket()) {
+                Ok(stream) => {
+                    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+                    return stream;
+                }
+                Err(e) => assert!(Instant::now() < deadline, "the server does not listen: {e}"),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// A connection.
+    pub(crate) fn connect(&self) -> Client {
+        Client::new(self.stream()).unwrap()
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Kills it; what is left on disk.
+    pub(crate) fn kill(mut self) -> TempDir {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.dir.take().unwrap()
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(crate) fn stop(mut self) -> (ExitStatus, TempDir) {
+        kill_process(self.pid(), Signal::TERM).unwrap();
+        let status = self.child.wait().unwrap();
+        (status, self.dir.take().unwrap())
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) fn wait(mut self) -> (ExitStatus, TempDir) {
+        let status = self.child.wait().unwrap();
+        (status, self.dir.take().unwrap())
+    }
+
+    /// Bytes of it in memory.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let status = format!("/proc/{}/status", self.child.id());
+        let text = std::fs::read_to_string(status).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
+    }
+}
+
+impl Drop for Lsmkv {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A command as one types it.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// Sends a line; the reply.
+pub(crate) fn ask(client: &mut Client, line: &str) -> Resp {
+    client.call(&words(line)).unwrap()
+}
+
+/// Sends a line; the reply as text.
+pub(crate) fn told(client: &mut Client, line: &str) -> String {
+    match ask(client, line) {
+        Resp::Bulk(Some(bytes)) | Resp::Verbatim(bytes) => String::from_utf8(bytes).unwrap(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Waits until a condition holds.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "not within 30 s: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Everything until the other side hangs up.
+pub(crate) fn to_the_end(stream: &mut UnixStream) -> String {
+    let mut bytes = Vec::new();
+    // A reset is an end too.
+    let _ = stream.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A field of INFO.
+pub(crate) fn info(client: &mut Client, section: &str, field: &str) -> u64 {
+    let text = told(client, &format!("INFO {section}"));
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("{field}:")));
+    line.unwrap_or_else(|| panic!("no {field} in\n{text}")).parse().unwrap()
+}

@@ -1,0 +1,160 @@
+//! Keys from real servers and their dump files, and to real servers.
+
+use std::fmt::Write as _;
+
+use super::redis::Redis;
+use super::support::{Scratch, contents, fill, ok, run};
+
+/// Commands that make keys of the five types in every encoding a server of version 7 has.
+fn every_encoding() -> String {
+    let mut text = String::from(
+        "SET int 12345\nSET negative -1\nSET embstr short\nSET empty \"\"\n\
+         SET binary \"\\x00\\xff\\r\\n\"\n\
+         SADD intset16 1 2 -3\nSADD intset32 70000 1\nSADD intset64 9223372036854775807 -5\n\
+         SADD set:text a b \"\\xff\"\n\
+         HSET hash:small f v number 42 big 9223372036854775807 negative -300 text \"\\x00\"\n\
+         RPUSH list:small a 1 -1 127 128 4095 -4096 4096 32767 -32768 8388607 2147483647 \
+         9223372036854775807 \"\\x00\"\n\
+         ZADD zset:small 1 a 1.5 b -inf c inf d 0.1 e 1e300 f -0 g 3 127\n\
+         SELECT 3\nSET elsewhere yes\nHSET elsewhere:hash f v\nPEXPIREAT elsewhere 4102444800001\n\
+         SELECT 0\n",
+    );
+    let _ = writeln!(text, "SET raw {}", "x1y2z3".repeat(20));
+    for n in 0..300i64 {
+        let long = format!("{n}:{}", "x".repeat(n as usize % 90));
+        let _ = writeln!(text, "HSET hash:big {long} value{n}\nSADD set:big {long}");
+        let _ = writeln!(text, "ZADD zset:big {} {long}", n as f64 / 7.0);
+        let _ =
+            writeln!(text, "RPUSH list:big {long} {n}\nHSET hash:ints {n} {}", n * 1000 - 150_000);
+    }
+    for n in 0..2500 {
+        let _ = writeln!(text, "SET key:{n} {n}");
+    }
+    for n in 0..700usize {
+        let _ = writeln!(text, "RPUSH list:long {n} element-{n}-{}", "y".repeat(n % 50));
+    }
+    for key in ["int", "hash:big", "list:small", "zset:small", "intset16"] {
+        let _ = writeln!(text, "PEXPIREAT {key} 4102444800{:03}", key.len());
+    }
+    // In a later database, so that an import comes to them late.
+    let _ = writeln!(text, "SELECT 3\nSET compressed {}", "abc".repeat(5000));
+    let _ = writeln!(text, "RPUSH list:plain {} small {}", "p".repeat(20_000), "q".repeat(9000));
+    text
+}
+
+fn equal(a: &Redis, b: &Redis) {
+    let (first, second) = (a.digest(), b.digest());
+    assert_eq!(first.1, second.1);
+    assert_eq!(first.0, second.0);
+}
+
+#[test]
+fn a_dump_of_a_real_server_goes_through_a_store_to_another_server_unchanged() {
+    let scratch = Scratch::new();
+    let test = "tools::exchange::rdb";
+    let Some(source) = Redis::start(&scratch, "a", test) else { return };
+    let Some(target) = Redis::start(&scratch, "b", test) else { return };
+    source.feed(every_encoding().as_bytes(), false);
+    for (key, encoding) in [
+        ("int", "int"),
+        ("embstr", "embstr"),
+        ("raw", "raw"),
+        ("intset16", "intset"),
+        ("set:big", "hashtable"),
+        ("hash:small", "listpack"),
+        ("hash:big", "hashtable"),
+        ("list:small", "quicklist"),
+        ("zset:small", "listpack"),
+        ("zset:big", "skiplist"),
+    ] {
+        assert_eq!(source.text(&["OBJECT", "ENCODING", key]), encoding, "{key}");
+    }
+    source.text(&["XADD", "stream", "*", "f", "v"]);
+    source.text(&["XGROUP", "CREATE", "stream", "group", "0"]);
+    source.text(&["XREADGROUP", "GROUP", "group", "me", "STREAMS", "stream", ">"]);
+    source.text(&["SAVE"]);
+    source.text(&["DEL", "stream"]);
+    let (store, file) = (scratch.arg("store"), source.dir.join("dump.rdb"));
+    let out = ok(&["import", &store, "--rdb", file.to_str().unwrap(), "--quiet"]);
+    assert!(out.contains("skipped: 1 streams"), "{out}");
+    assert_eq!(ok(&["check", &store, "--quiet"]), "no problems\n");
+    ok(&["export", &store, "--to", &target.url(), "--quiet"]);
+    equal(&source, &target);
+    // A second time: keys are replaced, not added to.
+    ok(&["export", &store, "--to", &target.url(), "--quiet"]);
+    equal(&source, &target);
+}
+
+#[test]
+fn a_dump_whose_checksum_is_wrong_is_refused() {
+    let scratch = Scratch::new();
+    let Some(source) = Redis::start(&scratch, "a", "tools::exchange::checksum") else { return };
+    source.feed(b"SET a one\nRPUSH l x y z\n", false);
+    source.text(&["SAVE"]);
+    let file = source.dir.join("dump.rdb");
+    let mut bytes = std::fs::read(&file).unwrap();
+    // In the value of `a`, which no other check covers.
+    let at = bytes.windows(3).position(|three| three == b"one").unwrap();
+    bytes[at] = b'O';
+    std::fs::write(&file, bytes).unwrap();
+    let refused = run(&["import", &scratch.arg("s"), "--rdb", file.to_str().unwrap(), "--quiet"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.err.contains("checksum"), "{}", refused.err);
+}
+
+#[test]
+fn an_import_from_a_server_that_failed_goes_on_where_it_was() {
+    let scratch = Scratch::new();
+    let test = "tools::exchange::import";
+    let Some(source) = Redis::start(&scratch, "a", test) else { return };
+    let Some(target) = Redis::start(&scratch, "b", test) else { return };
+    source.feed(every_encoding().as_bytes(), false);
+    let (store, url) = (scratch.arg("store"), source.url());
+    // Two of the values are longer than this store takes at first.
+    let limited =
+        run(&["import", &store, "--from", &url, "--quiet", "--option", "max_value_bytes=8000"]);
+    assert_eq!(limited.code, 1);
+    assert!(limited.err.contains("goes on"), "{}", limited.err);
+    assert!(scratch.path("store.import").exists(), "{}", limited.err);
+    ok(&["import", &store, "--from", &url, "--quiet"]);
+    assert!(!scratch.path("store.import").exists());
+    assert_eq!(ok(&["check", &store, "--quiet"]), "no problems\n");
+    ok(&["export", &store, "--to", &target.url(), "--quiet"]);
+    equal(&source, &target);
+}
+
+#[test]
+fn an_export_that_failed_goes_on_where_it_was() {
+    let scratch = Scratch::new();
+    let test = "tools::exchange::export";
+    let Some(target) = Redis::start(&scratch, "a", test) else { return };
+    let (store, copy) = (scratch.arg("store"), scratch.arg("copy"));
+    fill(&scratch.path("store"));
+    // Full after some of the keys.
+    let used: u64 = target
+        .text(&["INFO", "memory"])
+        .lines()
+        .find_map(|line| line.strip_prefix("used_memory:")?.trim().parse().ok())
+        .unwrap();
+    target.text(&["CONFIG", "SET", "maxmemory", &(used + 150_000).to_string()]);
+    let full = run(&["export", &store, "--to", &target.url(), "--quiet"]);
+    assert_eq!(full.code, 1);
+    assert!(full.err.contains("OOM") && full.err.contains("goes on"), "{}", full.err);
+    target.text(&["CONFIG", "SET", "maxmemory", "0"]);
+    ok(&["export", &store, "--to", &target.url(), "--quiet"]);
+    assert!(!scratch.path("store.export").exists());
+    ok(&["import", &copy, "--from", &target.url(), "--quiet"]);
+    assert_eq!(contents(&copy), contents(&store));
+}
+
+#[test]
+fn addresses_that_make_no_sense_or_do_not_answer_are_told() {
+    let scratch = Scratch::new();
+    let store = scratch.arg("store");
+    fill(&scratch.path("store"));
+    assert_eq!(run(&["import", &store]).code, 2);
+    assert_eq!(run(&["export", &store, "--to", "http://x"]).code, 2);
+    let silent = run(&["export", &store, "--to", "unix:///nowhere/socket", "--quiet"]);
+    assert_eq!(silent.code, 1);
+    assert!(silent.err.contains("/nowhere/socket"), "{}", silent.err);
+}

@@ -1,0 +1,20 @@
+//! Every tool as a program that is run: what it prints, what it leaves, how it exits.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and uses small numbers"
+)]
+
+mod dump;
+mod exchange;
+mod inspect;
+#[path = "../../../tests/toolchain/programs.rs"]
+mod programs;
+mod readme;
+mod redis;
+mod repair;
+mod shell;
+mod support;

@@ -1,0 +1,103 @@
+//! A real redis-server for a test, reached through a socket in the test's directory.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::programs::skip;
+use super::support::Scratch;
+
+/// Ended when it is dropped.
+pub(crate) struct Redis {
+    child: Child,
+    socket: PathBuf,
+    pub(crate) dir: PathBuf,
+}
+
+impl Redis {
+    /// Starts one, unless there is none on this machine: then the skip is noted.
+    pub(crate) fn start(scratch: &Scratch, name: &str, test: &str) -> Option<Self> {
+        let dir = scratch.path(name);
+        std::fs::create_dir(&dir).unwrap();
+        let socket = dir.join("socket");
+        let started = Command::new("redis-server")
+            .args(["--port", "0", "--save", "", "--appendonly", "no", "--daemonize", "no"])
+            .args(["--enable-debug-command", "local", "--unixsocket"])
+            .arg(&socket)
+            .arg("--dir")
+            .arg(&dir)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(child) = started else {
+            skip(test, "redis-server is not installed");
+            return None;
+        };
+        let redis = Self { child, socket, dir };
+        let begun = Instant::now();
+        while redis.try_text(&["PING"]).as_deref() != Some("PONG") {
+            assert!(begun.elapsed() < Duration::from_secs(20), "redis-server does not answer");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Some(redis)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("unix://{}", self.socket.display())
+    }
+
+    fn cli(&self) -> Command {
+        let mut command = Command::new("redis-cli");
+        command.arg("-s").arg(&self.socket);
+        command
+    }
+
+    fn try_text(&self, words: &[&str]) -> Option<String> {
+        let output = self.cli().args(words).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+        output.status.success().then_some(text)
+    }
+
+    /// What a command answers, as text.
+    pub(crate) fn text(&self, words: &[&str]) -> String {
+        self.try_text(words).unwrap_or_else(|| panic!("{words:?} failed"))
+    }
+
+    /// Runs lines of commands, or a stream in the form of the protocol; none may fail.
+    pub(crate) fn feed(&self, stream: &[u8], pipe: bool) {
+        let mut command = self.cli();
+        if pipe {
+            command.arg("--pipe");
+        }
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let stream = stream.to_vec();
+        let writer = std::thread::spawn(move || stdin.write_all(&stream).unwrap());
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let failed = text.lines().any(|line| line.starts_with("ERR") || line.starts_with("(error"));
+        assert!(!failed && (!pipe || text.contains("errors: 0")), "{text}");
+    }
+
+    /// Everything that can be told of the keys: the server's own digest of all databases, and when
+    /// each key expires.
+    pub(crate) fn digest(&self) -> (String, Vec<String>) {
+        const EXPIRIES: &str = "local all = {} \
+            for _, key in ipairs(redis.call('KEYS', '*')) do \
+                all[#all + 1] = key .. ' ' .. redis.call('PEXPIRETIME', key) \
+            end \
+            table.sort(all) \
+            return all";
+        let of = |number: u32| self.text(&["-n", &number.to_string(), "EVAL", EXPIRIES, "0"]);
+        (self.text(&["DEBUG", "DIGEST"]), (0..16).map(of).collect())
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# What `make install` puts in place is complete: programs are built against a copy with pkg-config
+# and with CMake, and `make uninstall` leaves nothing. Called by scripts/test.sh.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+scratch=$TARGET/test-report/install
+rm -rf "$scratch" && mkdir -p "$scratch"
+prefix=$scratch/prefix
+quiet="$MAKE --no-print-directory"
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+passed=0 failed=0
+
+check() { # name, command...
+    local name=$1
+    shift
+    if (set -e; "$@") > "$scratch/log" 2>&1; then
+        echo "ok $name"
+        passed=$((passed + 1))
+    else
+        echo "FAILED $name"
+        cat "$scratch/log"
+        failed=$((failed + 1))
+    fi
+}
+skip() { # name, reason
+    echo "SKIPPED $1: $2"
+    echo "$1: $2" >> "$LSMKV_SKIPS"
+}
+# The program runs, on a store of its own, with the installed library alone.
+runs() { rm -rf "$scratch/store" && LD_LIBRARY_PATH=$prefix/lib "$1" "$scratch/store"; }
+flags() { pkg-config "$@" lsmkv; }
+
+installs() { $quiet install PREFIX="$prefix"; }
+links_are_relative() {
+    [ "$(readlink "$prefix/lib/liblsmkv.so")" = liblsmkv.so.0 ] && [ -f "$prefix/lib/liblsmkv.so.0" ]
+}
+in_c() {
+    # shellcheck disable=SC2046
+    "$CC" bindings/c/quickstart.c -o "$scratch/in_c" $(flags --cflags --libs) && runs "$scratch/in_c"
+}
+in_cpp() {
+    # shellcheck disable=SC2046
+    "$CXX" -std=c++17 bindings/cpp/quickstart.cpp -o "$scratch/in_cpp" $(flags --cflags --libs) &&
+        runs "$scratch/in_cpp"
+}
+static_in_c() {
+    # shellcheck disable=SC2046
+    "$CC" -static bindings/c/quickstart.c -o "$scratch/static" $(flags --cflags) \
+        $(flags --static --libs) || return 1
+    rm -rf "$scratch/store" && "$scratch/static" "$scratch/store" && ! ldd "$scratch/static"
+}
+with_cmake() {
+    cmake -S tests/installed -B "$scratch/build" -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" &&
+        env -u MAKE -u MAKEFLAGS cmake --build "$scratch/build" &&
+        runs "$scratch/build/in_c" && runs "$scratch/build/in_cpp" &&
+        rm -rf "$scratch/store" && "$scratch/build/in_c_static" "$scratch/store"
+}
+staged() {
+    $quiet install PREFIX=/usr DESTDIR="$scratch/stage" &&
+        grep -qx prefix=/usr "$scratch/stage/usr/lib/pkgconfig/lsmkv.pc" &&
+        ! grep -rqF --include='*.pc' --include='*.cmake' "$scratch" "$scratch/stage" &&
+        $quiet uninstall PREFIX=/usr DESTDIR="$scratch/stage"
+}
+leaves_nothing() {
+    [ -f "$prefix/lib/liblsmkv.a" ] && $quiet uninstall PREFIX="$prefix" &&
+        [ -z "$(find "$prefix" "$scratch/stage" ! -type d)" ]
+}
+refuses_a_relative_prefix() {
+    local said
+    said=$($quiet install PREFIX=here 2>&1) && return 1
+    grep -q "must be an absolute path" <<< "$said"
+}
+# cargo-c is told to install the same headers.
+as_cargo_c_is_told() {
+    local named
+    # shellcheck disable=SC2046
+    named=$(ls $(sed -n 's/^ *{ from = "\([^"]*\)".*/\1/p' Cargo.toml) | xargs -n 1 basename | sort)
+    [ "$named" = "$(find "$prefix/include" -type f -printf '%f\n' | sort)" ]
+}
+as_cargo_c() {
+    cargo cinstall --frozen --prefix=/usr --destdir="$scratch/cargo-c" &&
+        [ -f "$scratch/cargo-c/usr/include/lsmkv/commands.hpp" ]
+}
+
+check "make install" installs
+check "the links of the shared library" links_are_relative
+check "the headers named for cargo-c" as_cargo_c_is_told
+if command -v pkg-config >/dev/null; then
+    check "pkg-config in C" in_c
+    check "pkg-config in C++" in_cpp
+    check "pkg-config --static" static_in_c
+else
+    for name in c cpp static; do skip "install::pkg-config-$name" "there is no pkg-config"; done
+fi
+if command -v cmake >/dev/null; then
+    check "find_package in CMake" with_cmake
+else
+    skip "install::cmake" "there is no cmake"
+fi
+if command -v cargo-cinstall >/dev/null; then
+    check "cargo cinstall" as_cargo_c
+else
+    skip "install::cargo-c" "there is no cargo-c"
+fi
+check "make install with DESTDIR" staged
+check "a relative PREFIX is refused" refuses_a_relative_prefix
+check "make uninstall" leaves_nothing
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]

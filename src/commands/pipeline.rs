@@ -1,0 +1,134 @@
+//! Commands that arrive together and are committed together.
+
+use super::args::{Args, wrong_number};
+use super::dispatch::{as_reply, find, fits, name_of, refuse_session, unknown};
+use super::generated::dispatch::run;
+use super::plan::{Planned, scope_of};
+use super::reply::Reply;
+use crate::error::Result;
+use crate::types::Db;
+use crate::types::txn::Tx;
+
+/// A command, or the reply to what is none.
+enum Step<'a> {
+    Runs(Planned<'a>),
+    Refused(Reply),
+}
+
+impl Db {
+    /// Runs commands one after the other, each as [`Db::command`] would, with nothing of other
+    /// threads in between, and commits what they write as one: for many small writes much cheaper
+    /// than one at a time. A command that fails is an error in its place and changes nothing; if
+    /// the store fails, nothing of any of them is there.
+    ///
+    /// ```
+    /// # use lsmkv::{Db, Options, Reply};
+    /// # let db = Db::open(":memory:", Options::default())?;
+    /// let commands: [&[&[u8]]; 3] =
+    ///     [&[b"SET", b"a", b"1"], &[b"LPUSH", b"a", b"x"], &[b"INCR", b"a"]];
+    /// let replies = db.pipeline(&commands)?;
+    /// assert_eq!(replies[0], Reply::OK);
+    /// assert!(matches!(replies[1], Reply::Error(_)));
+    /// assert_eq!(replies[2], Reply::Int(2));
+    /// # Ok::<(), lsmkv::Error>(())
+    /// ```
+    pub fn pipeline<'a>(&self, commands: &[impl AsRef<[&'a [u8]]>]) -> Result<Vec<Reply>> {
+        let step = |command| self.step(command);
+        let steps = commands.iter().map(|c| step(c.as_ref())).collect::<Result<Vec<_>>>()?;
+        let runs = |step: &Step<'_>| matches!(step, Step::Runs(_));
+        let planned = steps.iter().filter_map(|step| match step {
+            Step::Runs(planned) => Some(*planned),
+            Step::Refused(_) => None,
+        });
+        let planned: Vec<_> = planned.collect();
+        let run_all =
+            |tx: &mut Tx<'_>| steps.iter().map(|step| step.run(tx)).collect::<Result<Vec<_>>>();
+        if !steps.iter().any(runs) || planned.iter().all(|command| !command.writes()) {
+            return self.read(run_all);
+        }
+        let done = self.write_in(&scope_of(&planned), None, run_all)?;
+        self.settled(done)
+    }
+
+    fn step<'a>(&self, argv: &'a [&'a [u8]]) -> Result<Step<'a>> {
+        let name = name_of(argv)?;
+        let Some(row) = find(name) else {
+            refuse_session(name)?;
+            return Ok(Step::Refused(unknown(name, argv)));
+        };
+        if !fits(row.arity, argv.len()) {
+            return as_reply(wrong_number(row.name)).map(Step::Refused);
+        }
+        Ok(Step::Runs(Planned { row, argv, database: self.database() }))
+    }
+}
+
+impl Step<'_> {
+    /// A command's error is its reply, and it has changed nothing.
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Reply> {
+        match self {
+            Self::Runs(Planned { row, argv, .. }) => {
+                let args = Args::new(argv.get(1..).unwrap_or_default());
+                tx.attempt(|tx| run(row.name, tx, args)).or_else(as_reply)
+            }
+            Self::Refused(reply) => Ok(reply.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+
+    fn argv<'a>(lines: &[&'a str]) -> Vec<Vec<&'a [u8]>> {
+        lines.iter().map(|line| line.split(' ').map(str::as_bytes).collect()).collect()
+    }
+
+    #[test]
+    fn replies_are_those_of_one_command_after_the_other() {
+        let lines = [
+            "SET a 1",
+            "INCR a",
+            "LPUSH a x",
+            "GET a",
+            "NOSUCH",
+            "GET",
+            "RPUSH l x y",
+            "LPOP l",
+            "LLEN l",
+            "DEL l",
+            "HSET h f v",
+            "HGETALL h",
+            "EXPIRE a 100",
+            "TTL a",
+            "INCR s",
+            "SETRANGE s 5 x",
+            "GET s",
+        ];
+        let open = || Db::open(":memory:", Options::default()).unwrap();
+        let (together, apart) = (open(), open());
+        let one_by_one: Vec<_> =
+            argv(&lines).iter().map(|command| apart.command(command).unwrap()).collect();
+        assert_eq!(together.pipeline(&argv(&lines)).unwrap(), one_by_one);
+        assert_eq!(together.get(b"s").unwrap(), apart.get(b"s").unwrap());
+    }
+
+    #[test]
+    fn writes_are_one_commit() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        let before = db.engine_stats().commits;
+        db.pipeline(&argv(&["SET a 1", "SET b 2", "RPUSH l x", "SADD a m"])).unwrap();
+        assert_eq!(db.engine_stats().commits, before + 1);
+        db.pipeline(&argv(&["GET a", "NOSUCH"])).unwrap();
+        assert_eq!(db.engine_stats().commits, before + 1);
+    }
+
+    #[test]
+    fn what_only_a_session_knows_is_misuse_and_nothing_runs() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        let error = db.pipeline(&argv(&["SET a 1", "MULTI"])).unwrap_err();
+        assert_eq!(error.kind(), crate::error::ErrorKind::Misuse);
+        assert_eq!(db.get(b"a").unwrap(), None);
+    }
+}

@@ -1,0 +1,153 @@
+//! What concerns nothing but the connection: its name, its number, its protocol.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+
+use super::table::{SessionRow, Verb};
+use crate::commands::args::{Args, quoted, wrong_number};
+use crate::commands::dispatch::fits;
+use crate::commands::reply::Reply;
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::number::{out_of_range, parse_integer};
+
+/// Connections of this process so far.
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// What CLIENT does, with the number of arguments, both names included.
+const CLIENT: [(&str, usize); 4] = [("getname", 2), ("id", 2), ("setinfo", 4), ("setname", 3)];
+
+/// See the module's documentation.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    id: u64,
+    name: Bytes,
+    pub(super) protocol: u8,
+    pub(super) over: bool,
+}
+
+fn invalid(text: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Invalid, text)
+}
+
+/// An error for what is refused before it is run or queued.
+pub(super) fn check(row: &SessionRow, argv: &[&[u8]]) -> Result<()> {
+    if !fits(row.arity, argv.len()) {
+        return Err(wrong_number(row.name));
+    }
+    if row.verb != Verb::Client {
+        return Ok(());
+    }
+    let word = argv.get(1).copied().unwrap_or_default();
+    match CLIENT.iter().find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes())) {
+        None => {
+            let word = quoted(word);
+            Err(invalid(format!("ERR unknown subcommand '{word}'. Try CLIENT HELP.")))
+        }
+        Some((name, count)) if *count != argv.len() => Err(wrong_number(&format!("client|{name}"))),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The number of a database; whether there is one is not known here.
+pub(super) fn database(args: &mut Args<'_>) -> Result<u32> {
+    let bounds = format!(", value must between {} and {}", i32::MIN, i32::MAX);
+    let number = i32::try_from(args.integer()?).map_err(|_| out_of_range(&bounds))?;
+    u32::try_from(number)
+        .map_err(|_| Error::new(ErrorKind::OutOfRange, "ERR DB index is out of range"))
+}
+
+impl Connection {
+    pub(super) fn new() -> Self {
+        let id = CONNECTIONS.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { id, name: Bytes::new(), protocol: 2, over: false }
+    }
+
+    /// The same connection as it was at first.
+    pub(super) fn reset(&self) -> Self {
+        Self { name: Bytes::new(), protocol: 2, ..self.clone() }
+    }
+
+    /// Runs a command that has passed [`check`].
+    pub(super) fn run(&mut self, verb: Verb, mut args: Args<'_>) -> Result<Reply> {
+        match verb {
+            Verb::Ping if args.len() > 1 => Err(wrong_number("ping")),
+            Verb::Ping if args.is_empty() => Ok(Reply::Status("PONG")),
+            Verb::Ping | Verb::Echo => Ok(bulk(args.bytes()?)),
+            Verb::Client => self.client(args),
+            Verb::Hello => self.hello(args),
+            _ => Ok(Reply::OK),
+        }
+    }
+
+    fn client(&mut self, mut args: Args<'_>) -> Result<Reply> {
+        if args.take_word("getname") {
+            let name = Some(self.name.clone()).filter(|name| !name.is_empty());
+            return Ok(Reply::bulk(name));
+        }
+        if args.take_word("id") {
+            return Ok(Reply::Int(i64::try_from(self.id).unwrap_or(i64::MAX)));
+        }
+        if args.take_word("setname") {
+            self.name = valid_name(args.bytes()?)?;
+        }
+        Ok(Reply::OK)
+    }
+
+    fn hello(&mut self, mut args: Args<'_>) -> Result<Reply> {
+        let (mut protocol, mut name) = (self.protocol, None);
+        if let Some(text) = args.peek() {
+            let number = parse_integer(text)
+                .map_err(|_| invalid("ERR Protocol version is not an integer or out of range"))?;
+            args.bytes()?;
+            protocol = match number {
+                2 => 2,
+                3 => 3,
+                _ => return Err(invalid("NOPROTO unsupported protocol version")),
+            };
+        }
+        while let Some(word) = args.peek() {
+            if args.len() > 2 && args.take_word("auth") {
+                let user = args.take(2)?.first().copied();
+                if user != Some(b"default") {
+                    let text = "WRONGPASS invalid username-password pair or user is disabled.";
+                    return Err(invalid(text));
+                }
+            } else if args.len() > 1 && args.take_word("setname") {
+                name = Some(valid_name(args.bytes()?)?);
+            } else {
+                let word = quoted(word);
+                return Err(invalid(format!("ERR Syntax error in HELLO option '{word}'")));
+            }
+        }
+        self.protocol = protocol;
+        self.name = name.unwrap_or_else(|| self.name.clone());
+        Ok(self.introduction())
+    }
+
+    fn introduction(&self) -> Reply {
+        let text = |text: &'static str| Reply::Bulk(Bytes::from_static(text.as_bytes()));
+        let id = i64::try_from(self.id).unwrap_or(i64::MAX);
+        Reply::Map(vec![
+            (text("server"), text("lsmkv")),
+            (text("version"), text(env!("CARGO_PKG_VERSION"))),
+            (text("proto"), Reply::Int(i64::from(self.protocol))),
+            (text("id"), Reply::Int(id)),
+            (text("mode"), text("standalone")),
+            (text("role"), text("master")),
+            (text("modules"), Reply::Array(Vec::new())),
+        ])
+    }
+}
+
+fn bulk(bytes: &[u8]) -> Reply {
+    Reply::Bulk(Bytes::copy_from_slice(bytes))
+}
+
+fn valid_name(name: &[u8]) -> Result<Bytes> {
+    if name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
+        return Ok(Bytes::copy_from_slice(name));
+    }
+    let text = "ERR Client names cannot contain spaces, newlines or special characters.";
+    Err(invalid(text))
+}

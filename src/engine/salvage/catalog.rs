@@ -1,0 +1,216 @@
+//! Which tables and which part of the log a damaged store consists of.
+//!
+//! A manifest that reads as it should decides alone. Otherwise: of the manifests that are there,
+//! the newest with a complete first record is taken as far as it can be read, damage inside it
+//! skipped, and every table in the directory that it neither names nor removes is taken too.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use bytes::Bytes;
+
+use super::{Loss, Observer, Salvaged};
+use crate::engine::batch::TreeId;
+use crate::engine::files::{FileKind, FileNumber, current_path, manifest_path, table_path};
+use crate::engine::sstable::TableSalvage;
+use crate::engine::version::{Edit, LogState, read_current, read_manifest};
+use crate::engine::wal::SyncFile;
+use crate::engine::wal::header::FILE_HEADER_BYTES;
+use crate::engine::wal::reader::RecordReader;
+use crate::engine::wal::scan;
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::fs::FileSystem;
+
+/// A table to read.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    pub(super) number: FileNumber,
+    pub(super) tree: TreeId,
+    pub(super) size: u64,
+    /// No key of it is smaller.
+    pub(super) smallest: Bytes,
+}
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
+    tables: BTreeMap<FileNumber, Listed>,
+    removed: HashSet<FileNumber>,
+    pub(super) log: LogState,
+    /// Whether the manifest could be read to its end.
+    pub(super) complete: bool,
+}
+
+impl Catalog {
+    pub(super) fn read(
+        fs: &dyn FileSystem,
+        dir: &Path,
+        trees: usize,
+        observer: &dyn Observer,
+        report: &mut Salvaged,
+    ) -> Result<Self> {
+        let names = fs.list(dir).map_err(|e| Error::io("list", dir, &e))?;
+        let kinds: Vec<FileKind> = names.iter().filter_map(|name| FileKind::parse(name)).collect();
+        let mut catalog = match Self::as_recorded(fs, dir) {
+            Ok(catalog) => catalog,
+            Err(error) if error.kind() == ErrorKind::Incompatible => return Err(error),
+            Err(error) => {
+                report.losses.push(Loss::of_file(&current_path(dir), error.message()));
+                let mut catalog = Self::pieced_together(fs, dir, &kinds);
+                catalog.adopt(fs, dir, &kinds, observer, report);
+                catalog
+            }
+        };
+        catalog.tables.retain(|_, table| table.tree.index() < trees);
+        catalog.drop_missing(dir, &kinds, report);
+        Ok(catalog)
+    }
+
+    fn as_recorded(fs: &dyn FileSystem, dir: &Path) -> Result<Self> {
+        let Some(number) = read_current(fs, dir)? else {
+            return Err(Error::corrupt(&current_path(dir), 0, "it is missing"));
+        };
+        let mut catalog = Self { complete: true, ..Self::default() };
+        let path = manifest_path(dir, number);
+        read_manifest(fs, dir, number, SyncFile::read(fs, dir)?, |payload| {
+            let edit = Edit::decode(payload);
+            let edit = edit.ok_or_else(|| Error::corrupt(&path, 0, "a record is no edit"))?;
+            catalog.apply(&edit);
+            Ok(())
+        })?;
+        Ok(catalog)
+    }
+
+    /// From the newest manifest that has a complete state in it.
+    fn pieced_together(fs: &dyn FileSystem, dir: &Path, kinds: &[FileKind]) -> Self {
+        let mut numbers: Vec<FileNumber> = kinds
+            .iter()
+            .filter_map(|kind| match kind {
+                FileKind::Manifest(number) => Some(*number),
+                _ => None,
+            })
+            .collect();
+        numbers.sort_unstable();
+        for number in numbers.into_iter().rev() {
+            let mut catalog = Self::default();
+            let mut whole = false;
+            let Ok(mut reader) = RecordReader::open(fs, manifest_path(dir, number), number) else {
+                continue;
+            };
+            let read = scan::each(&mut reader, FILE_HEADER_BYTES, |reader, _, record| {
+                if let Some(edit) =
+                    record.and_then(|record| reader.payload(record).ok().and_then(Edit::decode))
+                {
+                    whole |= !edit.trees.is_empty();
+                    catalog.apply(&edit);
+                }
+                Ok(())
+            });
+            if whole || (read.is_ok() && !catalog.tables.is_empty()) {
+                return catalog;
+            }
+        }
+        Self::default()
+    }
+
+    fn apply(&mut self, edit: &Edit) {
+        for (_, _, number) in &edit.removed {
+            self.tables.remove(number);
+            self.removed.insert(*number);
+        }
+        for (tree, _, meta) in &edit.added {
+            self.removed.remove(&meta.number);
+            let listed = Listed {
+                number: meta.number,
+                tree: *tree,
+                size: meta.size,
+                smallest: meta.smallest.clone(),
+            };
+            self.tables.insert(meta.number, listed);
+        }
+        if let Some(log) = &edit.log {
+            self.log = log.clone();
+        }
+    }
+
+    /// Takes tables in that nothing speaks of.
+    fn adopt(
+        &mut self,
+        fs: &dyn FileSystem,
+        dir: &Path,
+        kinds: &[FileKind],
+        observer: &dyn Observer,
+        report: &mut Salvaged,
+    ) {
+        for kind in kinds {
+            let FileKind::Table(number) = *kind else { continue };
+            if self.tables.contains_key(&number) || self.removed.contains(&number) {
+                continue;
+            }
+            let path = table_path(dir, number);
+            let opened = fs.open(&path).map_err(|e| Error::io("open", &path, &e));
+            let opened = opened.and_then(|file| TableSalvage::open(file, path.clone(), number));
+            match opened.as_ref().ok().and_then(TableSalvage::properties) {
+                Some(properties) => {
+                    let listed = Listed {
+                        number,
+                        tree: observer.tree_of(properties),
+                        size: properties.key_bytes + properties.value_bytes,
+                        smallest: Bytes::copy_from_slice(&properties.smallest),
+                    };
+                    self.tables.insert(number, listed);
+                }
+                None => {
+                    let detail = "no manifest names this table, and it does not say what it is";
+                    report.losses.push(Loss::of_file(&path, detail));
+                }
+            }
+        }
+    }
+
+    fn drop_missing(&mut self, dir: &Path, kinds: &[FileKind], report: &mut Salvaged) {
+        let present: HashSet<FileNumber> = kinds
+            .iter()
+            .filter_map(|kind| match kind {
+                FileKind::Table(number) => Some(*number),
+                _ => None,
+            })
+            .collect();
+        self.tables.retain(|number, table| {
+            if present.contains(number) {
+                return true;
+            }
+            let loss = Loss::of_file(&table_path(dir, *number), "the table is missing");
+            report.losses.push(Loss { bytes: table.size, tree: Some(table.tree), ..loss });
+            false
+        });
+    }
+
+    pub(super) fn tables_of(&self, tree: TreeId) -> Vec<Listed> {
+        self.tables.values().filter(|table| table.tree == tree).cloned().collect()
+    }
+
+    /// Bytes of all tables.
+    pub(super) fn bytes(&self) -> u64 {
+        self.tables.values().map(|table| table.size).sum()
+    }
+
+    /// Bytes of the tables of earlier trees.
+    pub(super) fn bytes_before(&self, tree: TreeId) -> u64 {
+        self.tables.values().filter(|table| table.tree < tree).map(|table| table.size).sum()
+    }
+}
+
+impl Loss {
+    /// A whole file.
+    pub(super) fn of_file(file: &Path, detail: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            offset: 0,
+            bytes: 0,
+            detail: detail.to_owned(),
+            tree: None,
+            between: (None, None),
+        }
+    }
+}

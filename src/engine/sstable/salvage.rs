@@ -1,0 +1,230 @@
+//! Reads what is left of a table that may be damaged: block by block, from the first to the last.
+//!
+//! Nothing is read that does not match its checksum. With an index that can be read, a damaged
+//! block costs what is in it. Without one the blocks are found by their checksums, one after the
+//! other from the start of the file; the first that is damaged then hides those behind it.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::block::Block;
+use super::block_cursor::BlockCursor;
+use super::format::{Footer, Handle, LZ4, STORED, TRAILER_BYTES};
+use super::index::Index;
+use super::load::Loader;
+use super::properties::Properties;
+use super::table::read_footer;
+use crate::engine::entry::Tag;
+use crate::engine::files::FileNumber;
+use crate::error::{Error, Result};
+use crate::io::fs::File;
+
+/// Without an index no block longer than this is looked for.
+const LONGEST_SEARCHED: u64 = 64 << 20;
+/// Bytes read at once while searching.
+const WINDOW: usize = 256 << 10;
+
+/// Bytes of a table that cannot be read, and why.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// Where in the file.
+    pub range: Range<u64>,
+    /// Why.
+    pub cause: Error,
+}
+
+/// How the next block is found.
+#[derive(Debug)]
+enum Blocks {
+    Indexed { index: Index, next: usize },
+    Searched { next: u64 },
+    Done,
+}
+
+/// A table being read; stands nowhere until it is advanced.
+#[derive(Debug)]
+pub struct TableSalvage {
+    loader: Loader,
+    size: u64,
+    blocks: Blocks,
+    at: Option<BlockCursor>,
+    properties: Option<Properties>,
+    unreadable: Vec<Unreadable>,
+    read: u64,
+}
+
+impl TableSalvage {
+    /// Looks at the parts of a table file that say where the others are.
+    pub fn open(file: Arc<dyn File>, path: PathBuf, number: FileNumber) -> Result<Self> {
+        let size = file.len().map_err(|cause| Error::io("stat", &path, &cause))?;
+        let loader = Loader { file, path, number };
+        let mut salvage = Self {
+            loader,
+            size,
+            blocks: Blocks::Searched { next: 0 },
+            at: None,
+            properties: None,
+            unreadable: Vec::new(),
+            read: 0,
+        };
+        salvage.read_frame();
+        Ok(salvage)
+    }
+
+    fn read_frame(&mut self) {
+        let footer = match read_footer(&self.loader, self.size) {
+            Ok(footer) => footer,
+            Err(cause) => return self.lose(self.size.saturating_sub(60)..self.size, cause),
+        };
+        match self.read_properties(&footer) {
+            Ok(properties) => self.properties = Some(properties),
+            Err(cause) => self.lose(range_of(footer.properties), cause),
+        }
+        match self.read_index(&footer) {
+            Ok(index) => self.blocks = Blocks::Indexed { index, next: 0 },
+            Err(cause) => self.lose(range_of(footer.index), cause),
+        }
+    }
+
+    fn read_properties(&self, footer: &Footer) -> Result<Properties> {
+        let payload = self.loader.payload(footer.properties)?;
+        let bad = |why| self.loader.malformed(footer.properties.offset, why);
+        Properties::decode(&payload).map_err(bad)
+    }
+
+    fn read_index(&self, footer: &Footer) -> Result<Index> {
+        let payload = self.loader.payload(footer.index)?;
+        let bad = |why| self.loader.malformed(footer.index.offset, why);
+        Index::decode(&payload, footer.data_end()).map_err(bad)
+    }
+
+    fn lose(&mut self, range: Range<u64>, cause: Error) {
+        self.unreadable.push(Unreadable { range, cause });
+    }
+
+    /// What the table says about itself, if that can be read.
+    pub fn properties(&self) -> Option<&Properties> {
+        self.properties.as_ref()
+    }
+
+    /// What could not be read since the last call.
+    pub fn take_unreadable(&mut self) -> Vec<Unreadable> {
+        std::mem::take(&mut self.unreadable)
+    }
+
+    /// Blocks read so far.
+    pub fn blocks_read(&self) -> u64 {
+        self.read
+    }
+
+    /// Moves to the next entry that can be read; `false` at the end.
+    pub fn advance(&mut self) -> bool {
+        loop {
+            if let Some(at) = &mut self.at {
+                match at.next() {
+                    Ok(true) => return true,
+                    Ok(false) => {}
+                    // The checksum was right: what was written is wrong. The rest is not guessed.
+                    Err(why) => {
+                        let cause = self.loader.malformed(0, why);
+                        self.unreadable.push(Unreadable { range: 0..0, cause });
+                    }
+                }
+                self.at = None;
+            }
+            let Some(block) = self.next_block() else { return false };
+            self.read += 1;
+            if let Ok(at) = BlockCursor::at(block, 0, Vec::new()) {
+                self.at = Some(at);
+                return true;
+            }
+        }
+    }
+
+    /// The entry's key, tag and value.
+    pub fn entry(&self) -> Option<(&[u8], Tag, &[u8])> {
+        self.at.as_ref().map(|at| (at.key(), at.tag(), at.value()))
+    }
+
+    fn next_block(&mut self) -> Option<Block> {
+        loop {
+            let handle = match &mut self.blocks {
+                Blocks::Done => return None,
+                Blocks::Indexed { index, next } => {
+                    let handle = index.handle(*next)?;
+                    *next += 1;
+                    handle
+                }
+                Blocks::Searched { next } => {
+                    let from = *next;
+                    return self.search(from);
+                }
+            };
+            match self.loader.block(handle) {
+                Ok(block) => return Some(block),
+                Err(cause) => self.lose(range_of(handle), cause),
+            }
+        }
+    }
+
+    /// The block that begins at `from`, if a checksum says where it ends.
+    fn search(&mut self, from: u64) -> Option<Block> {
+        self.blocks = Blocks::Done;
+        let found = find_end(&self.loader, from, self.size);
+        let handle = match found {
+            Ok(Some(handle)) => handle,
+            // After the data come parts that are framed alike; the last of them, or damage.
+            Ok(None) => {
+                let cause = Error::corrupt(&self.loader.path, from, "no block is found here");
+                self.lose(from..self.size, cause);
+                return None;
+            }
+            Err(cause) => {
+                self.lose(from..self.size, cause);
+                return None;
+            }
+        };
+        let block = self.loader.block(handle).ok()?;
+        self.blocks = Blocks::Searched { next: handle.end()? };
+        Some(block)
+    }
+}
+
+fn range_of(handle: Handle) -> Range<u64> {
+    handle.offset..handle.end().unwrap_or(handle.offset)
+}
+
+/// The shortest block at `offset` whose checksum is right.
+fn find_end(loader: &Loader, offset: u64, size: u64) -> Result<Option<Handle>> {
+    let limit = size.saturating_sub(offset).min(LONGEST_SEARCHED);
+    let place = [loader.number.to_le_bytes(), offset.to_le_bytes()].concat();
+    let mut hasher = crc32fast::Hasher::new();
+    let mut window = Vec::new();
+    let mut hashed = 0u64;
+    while hashed + u64::from(TRAILER_BYTES) < limit {
+        let wanted = usize::try_from(limit - hashed).unwrap_or(WINDOW).min(WINDOW);
+        window.resize(wanted, 0);
+        loader.read(&mut window, offset + hashed)?;
+        let candidates = window.windows(TRAILER_BYTES as usize);
+        let count = candidates.len();
+        for trailer in candidates {
+            let &[kind, ref crc @ ..] = trailer else { continue };
+            if matches!(kind, STORED | LZ4) && hashed > 0 {
+                let mut here = hasher.clone();
+                here.update(&[kind]);
+                here.update(&place);
+                if here.finalize().to_le_bytes() == *crc {
+                    let length = u32::try_from(hashed).unwrap_or(u32::MAX);
+                    return Ok(Some(Handle { offset, length }));
+                }
+            }
+            hasher.update(&[kind]);
+            hashed += 1;
+        }
+        if count == 0 {
+            break;
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,7 @@
+//! Sorted sets: functions of commands with options.
+
+mod add;
+mod bounds;
+mod combine;
+mod range;
+mod remove;

@@ -1,0 +1,191 @@
+//! Keys in the order of their bytes.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Progress, chunk};
+use crate::encoding::keys::{MetaKey, Space, after_prefix, meta_key};
+use crate::encoding::meta::{HEADER_BYTES, Header, Type};
+use crate::error::Result;
+use crate::types::Db;
+use crate::types::databases::user_key;
+use crate::types::store::Store;
+use crate::types::txn::{META, Tx, Walk, malformed};
+
+/// Which keys, and what of them. The default is all keys in order, without values.
+#[derive(Clone, Debug, Default)]
+pub struct KeyRange {
+    /// The smallest key.
+    pub lo: Option<Vec<u8>>,
+    /// The first key that is not in the range.
+    pub hi: Option<Vec<u8>>,
+    /// What all keys begin with.
+    pub prefix: Option<Vec<u8>>,
+    /// From the last to the first.
+    pub reverse: bool,
+    /// Only keys of this type.
+    pub kind: Option<Type>,
+    /// With the values of strings.
+    pub values: bool,
+    /// Leave the block cache as it is: for a walk that will not come again.
+    pub no_fill: bool,
+}
+
+impl KeyRange {
+    /// The physical keys of the meta tree that may belong to it.
+    fn bounds(&self, space: Space) -> (MetaKey, Option<Vec<u8>>) {
+        let prefix = self.prefix.as_deref().unwrap_or_default();
+        let lower = meta_key(space, prefix.max(self.lo.as_deref().unwrap_or_default()));
+        let hi = self.hi.as_deref().map(|hi| meta_key(space, hi).to_vec());
+        let upper = [hi, after_prefix(&meta_key(space, prefix))].into_iter().flatten().min();
+        (lower, upper)
+    }
+}
+
+/// A key that exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyEntry {
+    /// The key.
+    pub key: Bytes,
+    /// Its type.
+    pub kind: Type,
+    /// The value of a string, if [`KeyRange::values`] asked for it.
+    pub value: Option<Bytes>,
+}
+
+impl KeyEntry {
+    fn bytes(&self) -> usize {
+        self.key.len() + self.value.as_ref().map_or(0, Bytes::len)
+    }
+}
+
+/// The keys of a range, one after the other. See [`Db::iter`].
+///
+/// As an [`Iterator`] it hands a failure out once and then ends; [`KeyIter::next`] returns it at
+/// every further call.
+pub struct KeyIter {
+    store: Arc<Store>,
+    progress: Progress<Walk>,
+    now: u64,
+    range: KeyRange,
+}
+
+impl std::fmt::Debug for KeyIter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeyIter").field("progress", &self.progress).finish_non_exhaustive()
+    }
+}
+
+impl Db {
+    /// The keys of a range that exist at this moment, in order. What happens later does not show.
+    ///
+    /// ```
+    /// use lsmkv::types::KeyRange;
+    /// use lsmkv::{Db, Options};
+    ///
+    /// let db = Db::open(":memory:", Options::default())?;
+    /// for key in [b"a:1", b"a:2", b"b:1"] {
+    ///     db.set(key, b"v")?;
+    /// }
+    /// let range = KeyRange { prefix: Some(b"a:".to_vec()), reverse: true, ..KeyRange::default() };
+    /// let mut keys = db.iter(range)?;
+    /// assert_eq!(keys.next()?.map(|entry| entry.key).as_deref(), Some(&b"a:2"[..]));
+    /// assert_eq!(keys.next()?.map(|entry| entry.key).as_deref(), Some(&b"a:1"[..]));
+    /// assert_eq!(keys.next()?, None);
+    /// # Ok::<(), lsmkv::Error>(())
+    /// ```
+    pub fn iter(&self, range: KeyRange) -> Result<KeyIter> {
+        let store = Arc::clone(self.shared_store());
+        self.read(|tx| {
+            let walk = tx.sparing_cache(range.no_fill, |tx| tx.keys_of(&range))?;
+            Ok(KeyIter { store, progress: Progress::new(Some(walk)), now: tx.now(), range })
+        })
+    }
+}
+
+impl Tx<'_> {
+    fn keys_of(&self, range: &KeyRange) -> Result<Walk> {
+        let (lower, upper) = range.bounds(self.space());
+        self.rows(META, &lower, upper.as_deref(), range.reverse)
+    }
+}
+
+impl KeyIter {
+    /// The next key; nothing at the end.
+    #[expect(clippy::should_implement_trait, reason = "it is there too; this one keeps failing")]
+    pub fn next(&mut self) -> Result<Option<KeyEntry>> {
+        self.store.engine().check_open()?;
+        let (kind, values, now) = (self.range.kind, self.range.values, self.now);
+        self.progress.step(|walk| {
+            while walk.advance()? {
+                let header = Header::decode(walk.value());
+                let header = header.map_err(|why| malformed(user_key(walk), why))?;
+                if !header.expired(now) && kind.is_none_or(|kind| kind == header.kind) {
+                    return Ok(Some(entry(walk, header.kind, values)));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// Up to `max_items` keys, at least one; the one that makes `max_bytes` of keys and values
+    /// full is the last. None at the end.
+    pub fn next_chunk(&mut self, max_items: usize, max_bytes: usize) -> Result<Vec<KeyEntry>> {
+        chunk(max_items, max_bytes, KeyEntry::bytes, || KeyIter::next(self))
+    }
+}
+
+fn entry(walk: &Walk, kind: Type, values: bool) -> KeyEntry {
+    let value = (values && kind == Type::String).then(|| {
+        let record = walk.value_bytes();
+        record.slice(HEADER_BYTES.min(record.len())..)
+    });
+    KeyEntry { key: Bytes::copy_from_slice(user_key(walk)), kind, value }
+}
+
+impl Iterator for KeyIter {
+    type Item = Result<KeyEntry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = KeyIter::next(self);
+        self.progress.tell(step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+
+    #[test]
+    fn a_walk_inside_a_write_sees_what_that_has_written_and_deleted_both_ways() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        for key in [b"a", b"c", b"e", b"g"] {
+            db.set(key, b"old").unwrap();
+        }
+        let keys = [&b"b"[..], b"c", b"g", b"h"];
+        for reverse in [false, true] {
+            let walk = db.write(&keys, |tx| {
+                tx.set(b"b", b"new")?;
+                tx.del(&[b"c", b"g"])?;
+                tx.set(b"h", b"new")?;
+                let range = KeyRange { hi: Some(b"h".to_vec()), reverse, ..KeyRange::default() };
+                let walk = tx.keys_of(&range)?;
+                tx.set(b"d", b"later")?;
+                Ok(walk)
+            });
+            let (mut walk, mut shown) = (walk.unwrap(), Vec::new());
+            while walk.advance().unwrap() {
+                shown.push(user_key(&walk).to_vec());
+            }
+            if reverse {
+                shown.reverse();
+            }
+            assert_eq!(shown, [b"a", b"b", b"e"]);
+            db.set(b"c", b"old").unwrap();
+            db.set(b"g", b"old").unwrap();
+            db.del(&[b"b", b"d", b"h"]).unwrap();
+        }
+    }
+}

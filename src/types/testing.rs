@@ -1,0 +1,17 @@
+//! What several tests need.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::engine::MemFs;
+use crate::io::clock::ManualClock;
+use crate::options::Options;
+use crate::types::Db;
+
+/// An empty store without a cleaner, and its clock, which is set by hand.
+pub(crate) fn with_clock() -> (Db, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::at(1000));
+    let options = Options { ttl_cleaner_interval_s: 0, ..Options::default() };
+    let fs = Arc::new(MemFs::untracked());
+    (Db::open_on(fs, Path::new("/db"), options, clock.clone()).unwrap(), clock)
+}

@@ -1,0 +1,226 @@
+"""Pipelines, transactions, snapshots, batches, databases."""
+
+import os
+import tempfile
+import threading
+import unittest
+
+import lsmkv
+
+
+class Handles(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.path = os.path.join(scratch.name, "store")
+        self.db = lsmkv.open(self.path)
+        self.addCleanup(self.db.close)
+
+    def test_a_pipeline_gives_the_result_of_each_command(self):
+        for transaction in (True, False):
+            with self.db.pipeline(transaction) as pipe:
+                pipe.set("a", 1).incr("a").hset("h", mapping={"x": 1}).hgetall("h")
+                self.assertEqual(len(pipe), 4)
+                self.assertIsNone(self.db.get("a"))
+                self.assertEqual(pipe.execute(), [True, 2, 1, {b"x": b"1"}])
+                self.assertEqual((len(pipe), pipe.execute()), (0, []))
+            self.db.flushdb()
+
+    def test_an_error_in_a_pipeline_names_its_command(self):
+        for transaction in (True, False):
+            pipe = self.db.pipeline(transaction).set("a", 1).lpush("a", 2).set("b", 3)
+            with self.assertRaisesRegex(lsmkv.WrongTypeError, r"Command # 2 \(LPUSH a 2\) of pipeline"):
+                pipe.execute()
+            self.assertEqual(self.db.get("b"), b"3")
+            results = pipe.get("a").lpush("a", 2).execute(raise_on_error=False)
+            self.assertEqual(results[0], b"1")
+            self.assertIsInstance(results[1], lsmkv.WrongTypeError)
+
+    def test_a_transaction_with_a_malformed_command_does_nothing(self):
+        pipe = self.db.pipeline().set("a", 1)
+        pipe.execute_command("SET")
+        with self.assertRaisesRegex(lsmkv.ResponseError, "Command # 2 .*wrong number of arguments"):
+            pipe.execute()
+        self.assertIsNone(self.db.get("a"))
+
+    def test_a_value_of_a_wrong_type_is_refused_when_queued(self):
+        pipe = self.db.pipeline().set("a", 1)
+        with self.assertRaises(lsmkv.DataError):
+            pipe.set("b", None)
+        self.assertEqual(pipe.get("a").execute(), [True, b"1"])
+
+    def test_watch_sees_what_others_change(self):
+        self.db.set("a", 1)
+        with self.db.pipeline() as pipe:
+            pipe.watch("a")
+            value = int(pipe.get("a"))
+            pipe.multi()
+            pipe.set("a", value + 1)
+            self.assertEqual(pipe.execute(), [True])
+        with self.db.pipeline() as pipe:
+            pipe.watch("a")
+            self.db.set("a", 10)
+            pipe.multi()
+            pipe.set("a", 3)
+            with self.assertRaises(lsmkv.WatchError):
+                pipe.execute()
+            self.assertFalse(pipe.watching)
+        with self.db.pipeline() as pipe:
+            pipe.watch("a")
+            self.db.set("a", 11)
+            self.assertTrue(pipe.unwatch())
+            pipe.set("a", 4)
+            self.assertEqual(pipe.execute(), [True])
+
+    def test_misuse_of_a_pipeline_is_refused_as_redis_py_does(self):
+        pipe = self.db.pipeline()
+        pipe.multi()
+        for wrong in (pipe.multi, lambda: pipe.watch("a")):
+            with self.assertRaises(lsmkv.RedisError):
+                wrong()
+        pipe.reset()
+        pipe.set("a", 1)
+        with self.assertRaises(lsmkv.RedisError):
+            pipe.multi()
+
+    def test_the_transaction_of_redis_py_runs_until_nothing_interferes(self):
+        self.db.set("a", 1)
+        runs = []
+
+        def add(pipe):
+            runs.append(1)
+            value = int(pipe.get("a"))
+            if len(runs) == 1:
+                self.db.set("a", 5)
+            pipe.multi()
+            pipe.set("a", value + 1)
+            return "done"
+
+        self.assertEqual(self.db.transaction(add, "a", value_from_callable=True), "done")
+        self.assertEqual((self.db.get("a"), len(runs)), (b"6", 2))
+
+    def test_a_transaction_is_all_or_nothing(self):
+        with self.db.transaction() as t:
+            t.set("a", 1)
+            t.rpush("l", 1, 2)
+            self.assertEqual((t.get("a"), self.db.get("a")), (b"1", None))
+            self.assertEqual(t.pipeline().get("a").llen("l").execute(), [b"1", 2])
+        self.assertEqual((self.db.get("a"), self.db.llen("l")), (b"1", 2))
+        with self.assertRaises(ZeroDivisionError):
+            with self.db.transaction() as t:
+                t.set("a", 2)
+                1 // 0
+        self.assertEqual(self.db.get("a"), b"1")
+        t = self.db.begin()
+        t.set("a", 3)
+        t.rollback()
+        with self.assertRaises(lsmkv.ClosedError):
+            t.get("a")
+        t.close()
+        self.assertEqual(self.db.get("a"), b"1")
+
+    def test_a_conflict_is_told_and_transact_tries_again(self):
+        t = self.db.begin()
+        t.get("a")
+        self.db.set("a", 1)
+        t.set("b", 1)
+        with self.assertRaises(lsmkv.WatchError):
+            t.commit()
+        t.close()
+        self.assertIsNone(self.db.get("b"))
+        self.db.set("n", 0)
+
+        def work():
+            for _ in range(25):
+                self.db.transact(lambda t: t.set("n", int(t.get("n")) + 1))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(self.db.get("n"), b"100")
+
+        def never(t):
+            t.get("n")
+            self.db.incr("n")
+            t.set("n", 0)
+
+        with self.assertRaises(lsmkv.WatchError):
+            self.db.transact(never, retries=2)
+        self.assertEqual(self.db.get("n"), b"103")
+
+    def test_a_snapshot_stays_as_it_was(self):
+        self.db.set("a", 1)
+        self.db.select(2).set("x", 2)
+        with self.db.snapshot() as snapshot:
+            self.db.set("a", 2)
+            self.assertEqual((snapshot.get("a"), snapshot.select(2).get("x")), (b"1", b"2"))
+            self.assertEqual(snapshot.pipeline().get("a").execute(), [b"1"])
+            self.assertEqual(list(snapshot.iter_keys()), [b"a"])
+            for write in (lambda: snapshot.set("a", 3), lambda: snapshot.hset("h", "f", "v")):
+                with self.assertRaises(lsmkv.ReadOnlyError):
+                    write()
+
+    def test_a_batch_runs_all_or_nothing(self):
+        with self.db.batch() as batch:
+            batch.set("a", 1).rpush("l", "x", "y").hset("h", mapping={"f": 1})
+            self.assertIsNone(self.db.get("a"))
+        self.assertEqual((self.db.get("a"), self.db.llen("l"), self.db.hget("h", "f")), (b"1", 2, b"1"))
+        with self.assertRaises(lsmkv.WrongTypeError):
+            with self.db.batch() as batch:
+                batch.set("a", 2).lpush("a", 1)
+        self.assertEqual(self.db.get("a"), b"1")
+        batch = self.db.batch()
+        batch.set("a", 5)
+        batch.priority(1).set("a", 6)
+        batch.commit()
+        self.assertEqual(self.db.get("a"), b"5")
+        batch.clear()
+        batch.set("a", 7)
+        batch.commit(timeout_ms=1000)
+        batch.close()
+        self.assertEqual(self.db.get("a"), b"7")
+
+    def test_a_ticket_tells_when_writes_are_durable(self):
+        transaction = self.db.begin()
+        transaction.set("a", 1)
+        ticket = transaction.commit_async()
+        transaction.close()
+        self.assertTrue(self.db.wait(ticket, 10000))
+        with self.db.batch() as batch:
+            batch.set("b", 1)
+            later = batch.commit_async()
+        self.assertGreater(later, ticket)
+        self.assertTrue(self.db.wait(later, 10000))
+
+    def test_databases_sync_modes_copies_and_reports(self):
+        with self.db.select(1) as one:
+            one.set("k", "one")
+            self.assertIsNone(self.db.get("k"))
+        for wrong in (-1, 2**32):
+            with self.assertRaises(ValueError):
+                self.db.select(wrong)
+        with self.assertRaises(lsmkv.OutOfRangeError):
+            self.db.select(1000)
+        with self.db.with_sync("always") as durable:
+            durable.set("d", 1)
+        copy = self.path + "-copy"
+        self.db.checkpoint(copy)
+        self.db.delete("d")
+        with lsmkv.open(copy) as other:
+            self.assertEqual((other.get("d"), other.select(1).get("k")), (b"1", b"one"))
+        self.assertEqual(self.db.check(), [])
+        self.assertIn("keys_estimated", self.db.stats())
+
+    def test_everything_is_there_after_reopening(self):
+        with self.db.transaction() as t:
+            t.zadd("z", {"m": 1})
+        self.db.pipeline().set("p", 1).execute()
+        self.db.close()
+        with lsmkv.open(self.path) as db:
+            self.assertEqual((db.zscore("z", "m"), db.get("p")), (1.0, b"1"))
+
+
+if __name__ == "__main__":
+    unittest.main()
