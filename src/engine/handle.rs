@@ -121,6 +121,12 @@ impl Engine {
         self.core.sequences.reserve()
     }
 
+    /// Whether the disk may be full: what need not be written now should not be. True for a
+    /// moment, too, whenever the log needs another segment.
+    pub fn is_short_of_space(&self) -> bool {
+        !self.core.log.as_ref().is_some_and(|log| log.has_space())
+    }
+
     /// The sequence of the newest visible commit.
     pub fn sequence(&self) -> Sequence {
         self.core.sequences.visible()

@@ -7,8 +7,9 @@
 //! in their table, which are less likely by as much.
 //!
 //! Where rows cannot be drawn so, because the transaction itself has written some of them, or
-//! because nearly all that are stored are old versions or deletes ([`DRAWS`] in vain), the tree
-//! that the members' bytes form is descended instead:
+//! because nearly all that are stored are old versions or deletes ([`DRAWS`] in vain), up to
+//! [`COUNTED_OTHERWISE`] members are counted off, and of more the tree that the members' bytes
+//! form is descended:
 //!
 //! 1. At each fork choose one of the next bytes that occur, all alike, until at most [`LEAF`]
 //!    members share the bytes chosen; choose one of them, all alike. At a fork of more than
@@ -38,7 +39,9 @@ use crate::types::number::out_of_range;
 use crate::types::txn::{DATA, Tx, Walk};
 
 /// Collections of up to this many members are counted off.
-pub(crate) const COUNTED: u64 = 4096;
+pub(crate) const COUNTED: u64 = 64;
+/// Collections of up to this many members are counted off where rows cannot be drawn.
+const COUNTED_OTHERWISE: u64 = 4096;
 /// Members that share a prefix are counted off up to this many.
 const LEAF: u64 = 64;
 /// Forks of up to this many ways are looked at whole.
@@ -86,19 +89,20 @@ impl Tx<'_> {
     /// Members chosen at random; see the module's documentation. Different ones may come in the
     /// order of their bytes, repeated ones come in random order.
     pub(crate) fn sample(&self, from: &Collection, choice: Choice) -> Result<Vec<Sampled>> {
-        let walks = |wanted: u64| from.len() <= COUNTED || wanted >= from.len() / 3;
         let mut sampler = Sampler::new(self, from);
-        if !walks(choice.count()) {
+        let mut counts = from.len() <= COUNTED || choice.count() >= from.len() / 3;
+        if !counts {
             let end = after_prefix(from.prefix());
             sampler.rows = self.row_sampler(DATA, from.prefix(), end.as_deref(), true)?;
+            counts = sampler.rows.is_none() && from.len() <= COUNTED_OTHERWISE;
         }
         match choice {
             _ if from.len() == 0 => Ok(Vec::new()),
-            Choice::Different(wanted) if walks(wanted) => sampler.select(wanted),
+            Choice::Different(wanted) if counts => sampler.select(wanted),
             Choice::Different(wanted) => sampler.different(wanted),
             Choice::Repeated(wanted) if wanted > MOST_REPEATED => Err(out_of_range("")),
-            Choice::Repeated(wanted) if walks(wanted) => sampler.pick_ranks(wanted),
-            Choice::Repeated(wanted) => (0..wanted).map(|_| sampler.draw()).collect(),
+            Choice::Repeated(wanted) if counts => sampler.pick_ranks(wanted),
+            Choice::Repeated(wanted) => sampler.repeated(wanted),
         }
     }
 
@@ -184,7 +188,7 @@ impl<'a, 's> Sampler<'a, 's> {
         let mut seen = HashSet::new();
         let mut chosen = Vec::new();
         for _ in 0..wanted.saturating_mul(16) {
-            let drawn = self.draw()?;
+            let Some(drawn) = self.draw()? else { break };
             if seen.insert(drawn.member.clone()) {
                 chosen.push(drawn);
             }
@@ -195,18 +199,34 @@ impl<'a, 's> Sampler<'a, 's> {
         self.select(wanted)
     }
 
-    /// One member.
-    fn draw(&mut self) -> Result<Sampled> {
+    /// Draws this many; counted off, those that cannot be drawn.
+    fn repeated(&mut self, wanted: u64) -> Result<Vec<Sampled>> {
+        let mut chosen = Vec::new();
+        for done in 0..wanted {
+            let Some(drawn) = self.draw()? else {
+                chosen.extend(self.pick_ranks(wanted - done)?);
+                break;
+            };
+            chosen.push(drawn);
+        }
+        Ok(chosen)
+    }
+
+    /// One member; `None` if there are few enough to be counted off rather.
+    fn draw(&mut self) -> Result<Option<Sampled>> {
         if let Some(rows) = &self.rows {
             for _ in 0..DRAWS {
                 if let Some((row, value)) = rows.draw(&mut |below| self.random.below(below))? {
                     let member = Bytes::copy_from_slice(self.from.sub_key(&row));
-                    return Ok(Sampled { member, value });
+                    return Ok(Some(Sampled { member, value }));
                 }
             }
             self.rows = None;
         }
-        self.descend_fairly()
+        if self.from.len() <= COUNTED_OTHERWISE {
+            return Ok(None);
+        }
+        self.descend_fairly().map(Some)
     }
 
     /// Step 2 of the module's documentation.

@@ -110,6 +110,12 @@ impl Log {
         self.next_due.load(Ordering::Acquire) && !self.spares.has_next()
     }
 
+    /// Whether no space is missing that should have been made ready: on a disk that has become
+    /// full, the next segment or the reserve.
+    pub fn has_space(&self) -> bool {
+        self.spares.has_reserve() && !self.needs_preparation()
+    }
+
     /// Makes the next segment ready, and the reserve if it was used. For a background thread.
     /// A failure changes nothing; after `Full` try again when there may be space.
     pub fn prepare_next(&self) -> Result<()> {

@@ -222,6 +222,11 @@ impl<'a> Tx<'a> {
         self.overlay.assignments().is_empty()
     }
 
+    /// Whether what is kept aside may be of any size.
+    pub(crate) fn unlimited(&self) -> bool {
+        self.overlay.most_bytes() == usize::MAX
+    }
+
     /// Rows that begin with this are in the store, newer than the moment this looks at.
     pub(crate) fn note_spilled(&mut self, prefix: Prefix) {
         self.overlay.spilled.push(prefix);

@@ -25,21 +25,31 @@ use crate::types::zset::span::Span;
 #[derive(Clone, Debug)]
 pub(super) struct ZSet {
     rows: Collection,
+    /// Removals that the record counted when it was read.
+    removed_before: u64,
 }
+
+/// The ends of the score rows are looked for after this many removals: a walk from an end then
+/// steps over no more removed rows than that. Fewer in the tests of this crate, see `renew`.
+const REMOVALS_BETWEEN_LOOKS: u64 = if cfg!(test) { 2 } else { 16 };
+/// One of this many changes of a score is counted, as this many removals: a count of each would
+/// write the record every time.
+const CHANGES_COUNTED_AT_ONCE: u32 = 16;
 
 impl Tx<'_> {
     /// The sorted set at `key`, if the key exists.
     pub(super) fn zset(&self, key: &[u8]) -> Result<Option<ZSet>> {
-        Ok(self.collection(key, Type::ZSet)?.map(|rows| ZSet { rows }))
+        Ok(self.collection(key, Type::ZSet)?.map(ZSet::new))
     }
 
     /// The sorted set at `key`, or a new empty one.
     pub(super) fn zset_or_new(&mut self, key: &[u8]) -> Result<ZSet> {
-        Ok(ZSet { rows: self.collection_or_new(key, Type::ZSet)? })
+        Ok(ZSet::new(self.collection_or_new(key, Type::ZSet)?))
     }
 
     /// Writes the record of a sorted set that changed.
-    pub(super) fn save_zset(&mut self, zset: &ZSet) -> Result<()> {
+    pub(super) fn save_zset(&mut self, zset: &mut ZSet) -> Result<()> {
+        zset.tighten(self)?;
         self.save(&zset.rows)
     }
 }
@@ -56,6 +66,10 @@ fn damaged(what: &str) -> Error {
 }
 
 impl ZSet {
+    fn new(rows: Collection) -> Self {
+        Self { removed_before: rows.wear().removed(), rows }
+    }
+
     /// Number of members.
     pub(super) fn len(&self) -> u64 {
         self.rows.len()
@@ -88,10 +102,38 @@ impl ZSet {
         self.rows.put_over(tx, member, value, old.is_some())?;
         if let Some(old) = old {
             tx.remove_row(SCORE, &score_key(self.rows.prefix(), old, member));
+            if tx.store().one_in(CHANGES_COUNTED_AT_ONCE) {
+                self.rows.wear_mut().count_removed(CHANGES_COUNTED_AT_ONCE);
+            }
         }
         // After the removal: both are one row when only the sign of a zero changes.
-        tx.put_row(SCORE, &score_key(self.rows.prefix(), score, member), Bytes::new());
+        let row = score_key(self.rows.prefix(), score, member);
+        let sub_key = self.rows.sub_key(&row);
+        if !self.rows.wear().allows(sub_key) {
+            let sub_key = sub_key.to_vec();
+            self.rows.wear_mut().admit(&sub_key);
+        }
+        tx.put_row(SCORE, &row, Bytes::new());
         Ok(())
+    }
+
+    /// Looks for the ends of the score rows if much was removed since the last time.
+    fn tighten(&mut self, tx: &Tx<'_>) -> Result<()> {
+        let looks = |removed: u64| removed / REMOVALS_BETWEEN_LOOKS;
+        let due = looks(self.rows.wear().removed()) > looks(self.removed_before);
+        if !due || self.rows.is_worn() || self.len() == 0 {
+            return Ok(());
+        }
+        if let (Some(first), Some(last)) = (self.end_row(tx, false)?, self.end_row(tx, true)?) {
+            self.rows.wear_mut().tighten(&first, &last);
+        }
+        Ok(())
+    }
+
+    /// The sub key of the first score row, or of the last one.
+    fn end_row(&self, tx: &Tx<'_>, last: bool) -> Result<Option<Vec<u8>>> {
+        let mut walk = self.walk(tx, &Span::all(), last)?;
+        Ok(walk.advance()?.then(|| walk.sub_key().to_vec()))
     }
 
     /// Removes a member; the score it had.
