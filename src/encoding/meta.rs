@@ -180,7 +180,12 @@ impl Body {
 
 /// The record of a collection.
 pub fn encode_collection(header: Header, body: &Body) -> Vec<u8> {
-    let mut record = Vec::with_capacity(HEADER_BYTES + 24);
+    // Exactly: a record that has room to spare is copied once more when it becomes `Bytes`.
+    let rest = match body {
+        Body::Members { wear, .. } => 16 + wear.encoded_len(),
+        Body::Span { .. } => 24,
+    };
+    let mut record = Vec::with_capacity(HEADER_BYTES + rest);
     record.push(ALWAYS_SET | header.kind as u8);
     put_u64(&mut record, header.expire_ms);
     match body {

@@ -180,6 +180,18 @@ impl Collection {
         }
     }
 
+    /// Notes that a score row is about to be written.
+    pub(crate) fn admit_score(&mut self, row: &[u8]) {
+        let sub_key = row.get(self.prefix.len()..).unwrap_or_default();
+        self.changed |= self.wear.admit(sub_key);
+    }
+
+    /// Notes that a score row was removed.
+    pub(crate) fn score_removed(&mut self, row: &[u8]) {
+        let sub_key = row.get(self.prefix.len()..).unwrap_or_default();
+        self.changed |= self.wear.row_removed(sub_key);
+    }
+
     /// The rows of the score tree with sub keys in `[lower, upper)`; `None`: to the end.
     pub(crate) fn walk_scores(
         &self,

@@ -100,32 +100,42 @@ impl ZSet {
     ) -> Result<()> {
         let value = Bytes::copy_from_slice(&score.to_bits().to_le_bytes());
         self.rows.put_over(tx, member, value, old.is_some())?;
+        let row = score_key(self.rows.prefix(), score, member);
+        self.rows.admit_score(&row);
         if let Some(old) = old {
-            tx.remove_row(SCORE, &score_key(self.rows.prefix(), old, member));
+            self.remove_score(tx, old, member);
             if tx.store().one_in(CHANGES_COUNTED_AT_ONCE) {
                 self.rows.wear_mut().count_removed(CHANGES_COUNTED_AT_ONCE);
             }
         }
         // After the removal: both are one row when only the sign of a zero changes.
-        let row = score_key(self.rows.prefix(), score, member);
-        let sub_key = self.rows.sub_key(&row);
-        if !self.rows.wear().allows(sub_key) {
-            let sub_key = sub_key.to_vec();
-            self.rows.wear_mut().admit(&sub_key);
-        }
         tx.put_row(SCORE, &row, Bytes::new());
         Ok(())
     }
 
-    /// Looks for the ends of the score rows if much was removed since the last time.
+    fn remove_score(&mut self, tx: &mut Tx<'_>, score: f64, member: &[u8]) {
+        let row = score_key(self.rows.prefix(), score, member);
+        tx.remove_row(SCORE, &row);
+        self.rows.score_removed(&row);
+    }
+
+    /// Looks for the ends of the score rows if they may have moved and much was removed since the
+    /// last time.
     fn tighten(&mut self, tx: &Tx<'_>) -> Result<()> {
         let looks = |removed: u64| removed / REMOVALS_BETWEEN_LOOKS;
         let due = looks(self.rows.wear().removed()) > looks(self.removed_before);
         if !due || self.rows.is_worn() || self.len() == 0 {
             return Ok(());
         }
-        if let (Some(first), Some(last)) = (self.end_row(tx, false)?, self.end_row(tx, true)?) {
-            self.rows.wear_mut().tighten(&first, &last);
+        if self.rows.wear().first_is_loose()
+            && let Some(first) = self.end_row(tx, false)?
+        {
+            self.rows.wear_mut().begins_at(&first);
+        }
+        if self.rows.wear().end_is_loose()
+            && let Some(last) = self.end_row(tx, true)?
+        {
+            self.rows.wear_mut().ends_with(&last);
         }
         Ok(())
     }
@@ -140,7 +150,7 @@ impl ZSet {
     pub(super) fn remove(&mut self, tx: &mut Tx<'_>, member: &[u8]) -> Result<Option<f64>> {
         let Some(value) = self.rows.remove(tx, member)? else { return Ok(None) };
         let score = stored_score(&value)?;
-        tx.remove_row(SCORE, &score_key(self.rows.prefix(), score, member));
+        self.remove_score(tx, score, member);
         Ok(Some(score))
     }
 
