@@ -944,8 +944,8 @@ lsmkv_status lsmkv_command(lsmkv_db *db,
  and EXEC work inside one call; a MULTI without its EXEC is discarded at the end.
 
  All of the bytes are checked before anything runs. An error of the store ends the call: err
- says at which command, and those before it have run. On a batch the commands are noted, and
- *out is NULL.
+ says at which command, if there are several, and those before it have run. On a batch the
+ commands are noted, and *out is NULL.
 
  OK; INVALID: malformed, nothing was run; MISUSE: commands or out is NULL; TOO_LARGE; any of a
  write.
