@@ -12,30 +12,29 @@ mod toolchain;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use toolchain::{available, built, compiler, root, run, skip};
 
-/// The library that cargo built for this test, and the switches: compiles one small file.
-fn library(scratch: &Path) -> PathBuf {
-    let rlib = built("liblsmkv.rlib");
-    let library = scratch.join("libfaulty.a");
-    let mut dependencies = std::ffi::OsString::from("dependency=");
-    dependencies.push(std::env::current_exe().unwrap().parent().unwrap());
-    let mut external = std::ffi::OsString::from("lsmkv=");
-    external.push(rlib);
+/// The library that cargo built for this test, and the switches: compiles one small file, once.
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libfaulty.a");
+    let test = std::env::current_exe().unwrap();
+    let dependencies = test.parent().unwrap().display();
     let mut rustc = Command::new("rustc");
     rustc.args(["--edition", "2024", "--crate-type", "staticlib", "-D", "warnings"]);
-    rustc.arg("-L").arg(dependencies).arg("--extern").arg(external);
+    rustc.arg("-L").arg(format!("dependency={dependencies}"));
+    rustc.arg("--extern").arg(format!("lsmkv={}", built("liblsmkv.rlib").display()));
     run(rustc.arg("-o").arg(&library).arg(root().join("tests/c/faulty.rs")));
     library
-}
+});
 
 fn program(scratch: &Path, flags: &[&str]) -> PathBuf {
     let program = scratch.join("program");
     let mut command = compiler(false);
     command.args(["-std=gnu99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-O1"]);
     command.args(["-g", "-o"]).arg(&program).args(flags).arg("-I").arg(root().join("include"));
-    command.arg(root().join("tests/c/faults.c")).arg(library(scratch));
+    command.arg(root().join("tests/c/faults.c")).arg(&*LIBRARY);
     run(command.args(["-lpthread", "-ldl", "-lm"]));
     program
 }
