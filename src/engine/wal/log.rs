@@ -130,6 +130,20 @@ impl Log {
         self.durability.wait(position, timeout)
     }
 
+    /// The same for who only wants to know: [`Log::announce_close`] ends it, with `Closed`.
+    pub fn wait_until_closing(
+        &self,
+        position: LogPosition,
+        timeout: Option<Duration>,
+    ) -> Result<bool> {
+        self.durability.wait_until_closing(position, timeout)
+    }
+
+    /// Ends the waits of [`Log::wait_until_closing`]; all else goes on.
+    pub fn announce_close(&self) {
+        self.durability.announce_close();
+    }
+
     /// Makes everything appended so far durable; returns how far that is.
     pub fn sync_all(&self) -> Result<LogPosition> {
         let end = self.durability.appended();
