@@ -116,11 +116,11 @@ impl ServeArgs {
         settings
     }
 
-    /// One thread serves tens of thousands of commands a second; each more takes a core from the
-    /// store's background work.
+    /// One thread serves hundreds of thousands of commands a second; the other cores are for the
+    /// store's background work, and for clients on this machine.
     fn threads(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        if self.threads > 0 { self.threads.min(64) } else { cores.clamp(1, 4) }
+        if self.threads > 0 { self.threads.min(64) } else { cores.div_ceil(2).clamp(1, 4) }
     }
 }
 
