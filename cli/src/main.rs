@@ -15,12 +15,18 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+/// The exit status of a program that was asked to stop and did, as shells give it for Ctrl-C.
+const STOPPED: u8 = 130;
+
 fn main() -> ExitCode {
     match command_line::CommandLine::parse().run() {
         Ok(code) => code,
         Err(failure) => {
             // Nothing is left to do when standard error is gone too.
             let _ = writeln!(std::io::stderr(), "lsmkv: {failure}");
+            if transfer::Interrupt::stopped_the_program() {
+                return ExitCode::from(STOPPED);
+            }
             failure.exit_code()
         }
     }

@@ -73,7 +73,7 @@ fn resumable(
         }
         Err(failure) => {
             let file = state.path().display();
-            Err(Failure::new(format!("{failure}; the same command goes on ({file} says where)")))
+            Err(failure.and(&format!("the same command goes on ({file} says where)")))
         }
     }
 }
@@ -102,7 +102,11 @@ pub(crate) fn import(args: &ImportArgs) -> Outcome {
 fn import_from_server(args: &ImportArgs, url: &str, sink: &mut StoreSink) -> Outcome {
     let url = RedisUrl::parse(url)?;
     let state = StateFile::new(&args.store.dir, "import", &url.shown(), args.state.as_deref());
-    let mut source = RedisSource::new(&url, state.load()?.as_ref())?;
+    let mut source = RedisSource::new(&url, state.load()?.as_ref(), &Interrupt::catch())?;
+    if source.begins_again() {
+        let text = "the server was started anew, so everything is copied from the beginning";
+        writeln!(std::io::stderr(), "lsmkv: {text}")?;
+    }
     let copied = resumable(&mut source, sink, &state, args.quiet)?;
     let skipped = source.skipped();
     tell(copied, (skipped > 0).then(|| ("keys of other types".to_owned(), skipped)))
@@ -127,7 +131,7 @@ pub(crate) fn export(args: &ExportArgs) -> Outcome {
     let state = StateFile::new(dir, "export", &url.shown(), args.state.as_deref());
     let prefix = args.prefix.as_ref().map(|prefix| prefix.clone().into_bytes());
     let mut source = StoreSource::new(&db, &args.databases, prefix, state.load()?.as_ref());
-    let mut sink = RedisSink::new(&url)?;
+    let mut sink = RedisSink::new(&url, &Interrupt::catch())?;
     let copied = resumable(&mut source, &mut sink, &state, args.quiet)?;
     tell(copied, [])
 }

@@ -6,6 +6,7 @@
 
 mod client;
 mod json;
+mod patience;
 mod progress;
 mod redis;
 mod resume;
@@ -21,7 +22,8 @@ use crate::failure::Failure;
 
 pub(crate) use client::Client;
 pub(crate) use json::{JsonSink, JsonSource, encode as encode_json};
-pub(crate) use progress::{Interrupt, Progress};
+pub(crate) use patience::Interruptible;
+pub(crate) use progress::{Interrupt, LOOK, Progress};
 pub(crate) use redis::{RedisSink, RedisSource};
 pub(crate) use resume::{State, StateFile};
 pub(crate) use store::{StoreSink, StoreSource};
@@ -197,8 +199,8 @@ pub(crate) struct Copied {
     pub(crate) members: u64,
 }
 
-/// Moves everything from a source to a sink. Stops between keys when interrupted, with a failure;
-/// `saved` is told every so often how far it has come, after the sink was flushed: what a sink that
+/// Moves everything from a source to a sink. Stops when interrupted, with a failure, perhaps inside
+/// a big collection; `saved` is told every so often how far it has come, after the sink was flushed: what a sink that
 /// fails later had not settled is copied again the next time.
 pub(crate) fn copy(
     source: &mut dyn Source,
@@ -221,12 +223,11 @@ pub(crate) fn copy(
         };
         sink.put(&chunk)?;
         copied.members += chunk.body.len() as u64;
-        if !chunk.last {
-            continue;
+        if chunk.last {
+            copied.keys += 1;
+            unsaved += 1;
+            progress.advance(1);
         }
-        copied.keys += 1;
-        unsaved += 1;
-        progress.advance(1);
         let stopped = progress.interrupted();
         if unsaved >= KEYS_BETWEEN_SAVES || stopped {
             save(source, sink, saved)?;

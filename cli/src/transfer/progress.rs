@@ -2,14 +2,21 @@
 //! both on standard error.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Time between two lines when there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How long an interruption may go unnoticed while something else is waited for.
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
+
+/// The mark of this process, once it catches signals: they belong to the process, and so does it.
+static CAUGHT: OnceLock<Interrupt> = OnceLock::new();
 
 /// Whether the user asked the program to stop (Ctrl-C, or a termination signal).
 #[derive(Clone, Debug, Default)]
@@ -18,6 +25,15 @@ pub(crate) struct Interrupt(Arc<AtomicBool>);
 impl Interrupt {
     /// From now on these signals set the mark instead of ending the program; a second one ends it.
     pub(crate) fn catch() -> Self {
+        CAUGHT.get_or_init(Self::register).clone()
+    }
+
+    /// Whether the program was asked to stop: then its exit status says so.
+    pub(crate) fn stopped_the_program() -> bool {
+        CAUGHT.get().is_some_and(Self::raised)
+    }
+
+    fn register() -> Self {
         let mark = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             // Without handlers the program ends at once: less polite, not wrong.
@@ -32,8 +48,32 @@ impl Interrupt {
         self.0.load(Ordering::Relaxed)
     }
 
+    #[cfg(test)]
+    pub(crate) fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
     pub(crate) fn clear(&self) {
         self.0.store(false, Ordering::Relaxed);
+    }
+
+    /// Does something that cannot be told to stop, and that nobody misses when the program ends in
+    /// the middle of it: when interrupted, this returns without it.
+    pub(crate) fn unless_raised<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+        mut meanwhile: impl FnMut(),
+    ) -> Option<T> {
+        let (done, result) = sync_channel(1);
+        // Nobody takes the result of what was given up.
+        std::thread::spawn(move || _ = done.send(work()));
+        loop {
+            match result.recv_timeout(LOOK) {
+                Ok(result) => return Some(result),
+                Err(RecvTimeoutError::Timeout) if !self.raised() => meanwhile(),
+                Err(_) => return None,
+            }
+        }
     }
 }
 

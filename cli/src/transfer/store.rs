@@ -120,7 +120,8 @@ impl StoreSource {
     }
 
     fn finish(&mut self, key: &[u8]) {
-        self.finished = Some(State { database: self.database(), place: key.to_vec() });
+        let (database, place) = (self.database(), key.to_vec());
+        self.finished = Some(State { database, place, life: String::new() });
     }
 }
 

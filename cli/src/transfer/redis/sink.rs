@@ -3,7 +3,7 @@
 use super::words;
 use crate::failure::Failure;
 use crate::transfer::client::{Answer, Client};
-use crate::transfer::{Chunk, Command, RedisUrl, Sink};
+use crate::transfer::{Chunk, Command, Interrupt, RedisUrl, Sink};
 
 /// Commands whose answers have not been read, at most.
 const IN_FLIGHT: usize = 1000;
@@ -18,8 +18,8 @@ pub(crate) struct RedisSink {
 }
 
 impl RedisSink {
-    pub(crate) fn new(url: &RedisUrl) -> Result<Self, Failure> {
-        let client = Client::connect(url)?;
+    pub(crate) fn new(url: &RedisUrl, interrupt: &Interrupt) -> Result<Self, Failure> {
+        let client = Client::connect(url, interrupt)?;
         Ok(Self { client, database: url.database, selected: None, in_flight: 0 })
     }
 
