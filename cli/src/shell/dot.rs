@@ -74,7 +74,7 @@ impl Interpreter {
 
     fn check(&mut self, out: &mut impl Write) -> Result<Done, Failure> {
         self.interrupt.clear();
-        let problems = check::problems(self.db(), self.interrupt.clone(), false)?;
+        let problems = check::problems(self.db(), &self.interrupt, false)?;
         for problem in &problems {
             writeln!(out, "{problem}")?;
         }

@@ -36,7 +36,7 @@ pub(crate) fn check(args: &CheckArgs) -> Outcome {
         }
         Err(failure) => return Err(failure),
     };
-    let problems = problems(&db, Interrupt::catch(), args.quiet)?;
+    let problems = problems(&db, &Interrupt::catch(), args.quiet)?;
     for problem in &problems {
         writeln!(out, "{problem}")?;
     }
@@ -50,7 +50,11 @@ pub(crate) fn check(args: &CheckArgs) -> Outcome {
 
 /// Everything that is wrong, a line each. The library looks up only between two tables, and not at
 /// all while it compares keys and members; since it only reads, an interruption leaves it to itself.
-pub(crate) fn problems(db: &Db, interrupt: Interrupt, quiet: bool) -> Result<Vec<String>, Failure> {
+pub(crate) fn problems(
+    db: &Db,
+    interrupt: &Interrupt,
+    quiet: bool,
+) -> Result<Vec<String>, Failure> {
     let mut progress = Progress::new("bytes", interrupt.clone(), quiet);
     let read = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
     let (db, noted, stop) = (db.clone(), Arc::clone(&read), interrupt.clone());

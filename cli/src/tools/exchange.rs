@@ -12,7 +12,7 @@ use crate::rdb::RdbSource;
 use crate::store::{InspectArgs, StoreArgs};
 use crate::transfer::{
     Copied, Interrupt, Progress, RedisSink, RedisSource, RedisUrl, Sink, Source, StateFile,
-    StoreSink, StoreSource, copy,
+    StoreSink, StoreSource, copy, now_ms,
 };
 
 /// Arguments of `import`.
@@ -115,8 +115,8 @@ fn import_from_server(args: &ImportArgs, url: &str, sink: &mut StoreSink) -> Out
 fn import_from_file(args: &ImportArgs, path: &PathBuf, sink: &mut StoreSink) -> Outcome {
     let failed = |failure: &Failure| Failure::new(format!("{}: {failure}", path.display()));
     let file = File::open(path).map_err(|error| failed(&error.into()))?;
-    let mut source =
-        RdbSource::new(BufReader::with_capacity(256 << 10, file)).map_err(|it| failed(&it))?;
+    let mut source = RdbSource::new(BufReader::with_capacity(256 << 10, file), now_ms())
+        .map_err(|it| failed(&it))?;
     let mut progress = Progress::new("keys", Interrupt::catch(), args.quiet);
     let copied = copy(&mut source, sink, &mut progress, &mut |_| Ok(()));
     let copied = copied.map_err(|failure| failed(&failure))?;

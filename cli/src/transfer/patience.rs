@@ -86,7 +86,7 @@ impl<S: Socket> Write for Patient<S> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.until_done(|socket| socket.flush())
+        self.until_done(Write::flush)
     }
 }
 

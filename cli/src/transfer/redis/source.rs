@@ -15,7 +15,7 @@ use super::words;
 use crate::failure::Failure;
 use crate::transfer::client::{Answer, Client};
 use crate::transfer::{
-    Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, Interrupt, RedisUrl, Source, State,
+    Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, Interrupt, RedisUrl, Source, State, now_ms,
 };
 
 /// Keys asked for at once.
@@ -323,11 +323,6 @@ impl RedisSource {
 fn pairs(items: Vec<Bytes>) -> Vec<(Bytes, Bytes)> {
     let mut items = items.into_iter();
     std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect()
-}
-
-fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 impl Source for RedisSource {
