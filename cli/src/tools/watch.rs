@@ -47,7 +47,11 @@ pub(crate) fn watch(args: &WatchArgs) -> Outcome {
     let mut last = Instant::now();
     let mut looks = 0;
     while !interrupt.raised() {
-        let text = subject.look(last.elapsed().as_secs_f64(), terminal)?;
+        let text = match subject.look(last.elapsed().as_secs_f64(), terminal) {
+            // Ctrl-C is how it is meant to be ended, whatever it waits for.
+            Err(_) if interrupt.raised() => break,
+            text => text?,
+        };
         last = Instant::now();
         draw(&text, &args.place, terminal)?;
         looks += 1;

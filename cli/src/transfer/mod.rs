@@ -205,6 +205,13 @@ pub(crate) struct Copied {
     pub(crate) members: u64,
 }
 
+impl Copied {
+    /// What an interrupted copy says.
+    fn stopped(self) -> Failure {
+        Failure::new(format!("stopped after {} keys", self.keys))
+    }
+}
+
 /// Moves everything from a source to a sink. Stops when interrupted, with a failure, perhaps inside
 /// a big collection; `saved` is told every so often how far it has come, after the sink was flushed: what a sink that
 /// fails later had not settled is copied again the next time.
@@ -224,7 +231,8 @@ pub(crate) fn copy(
             Ok(None) => break,
             Err(failure) => {
                 save(source, sink, saved)?;
-                return Err(failure);
+                // A source that waits when it is interrupted fails.
+                return Err(if progress.interrupted() { copied.stopped() } else { failure });
             }
         };
         sink.put(&chunk)?;
@@ -240,7 +248,7 @@ pub(crate) fn copy(
             unsaved = 0;
         }
         if stopped {
-            return Err(Failure::new(format!("stopped after {} keys", copied.keys)));
+            return Err(copied.stopped());
         }
     }
     sink.flush()?;

@@ -38,8 +38,6 @@ pub(crate) struct RedisSource {
     whole: Option<State>,
     /// What the server calls its present life; empty if it has no name for it.
     life: String,
-    /// Whether there was a place to go on from, of an earlier life.
-    begins_again: bool,
 }
 
 /// A key of the page, with what the server said of it.
@@ -79,8 +77,7 @@ impl RedisSource {
     ) -> Result<Self, Failure> {
         let mut client = Client::connect(url, interrupt)?;
         let life = life(&mut client)?;
-        let begins_again = state.is_some_and(|state| state.life != life);
-        let state = state.filter(|_| !begins_again);
+        let state = state.filter(|state| state.life == life);
         let (mut databases, expected) = populated(&mut client, url.database)?;
         databases.sort_unstable_by(|a, b| b.cmp(a));
         databases.retain(|number| state.is_none_or(|state| *number >= state.database));
@@ -96,7 +93,6 @@ impl RedisSource {
             skipped: 0,
             whole: None,
             life,
-            begins_again,
         };
         if let Some(state) = state.filter(|state| source.databases.last() == Some(&state.database))
         {
@@ -106,9 +102,9 @@ impl RedisSource {
         Ok(source)
     }
 
-    /// Whether the copy begins again, since the server has been started anew meanwhile.
-    pub(crate) fn begins_again(&self) -> bool {
-        self.begins_again
+    /// What the server calls its present life: places of an earlier one are not gone on from.
+    pub(crate) fn life(&self) -> &str {
+        &self.life
     }
 
     /// Keys of types that lsmkv does not have.
