@@ -47,7 +47,7 @@ impl Terminal {
     fn shows(&self, what: &str, holds: impl Fn(&str) -> bool) -> String {
         let mut last = String::new();
         until(what, || {
-            last = self.screen().expect("the command has ended");
+            last = self.screen().unwrap_or_else(|| panic!("the command has ended"));
             holds(&last)
         });
         last
