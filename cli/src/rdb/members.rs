@@ -6,7 +6,7 @@ use std::io::Read;
 use bytes::Bytes;
 use lsmkv::Type;
 
-use super::blob;
+use super::blob::{Form, Next, Packed};
 use super::field_times::{FieldTime, FieldTimes};
 use super::source::RdbSource;
 use crate::failure::Failure;
@@ -38,9 +38,21 @@ pub(super) struct Open {
     kind: Type,
     expire_ms: u64,
     first: bool,
+    /// The packed collection, or the node of one, that is being read.
+    packed: Option<Packed>,
+    /// Whether its fields are followed by the time they expire.
+    timed: bool,
     rest: Rest,
     /// Words read, but not given yet: a member each, or a pair.
     ready: VecDeque<Bytes>,
+}
+
+#[cfg(test)]
+impl Open {
+    /// Words that are read and not given yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.ready.len()
+    }
 }
 
 impl<R: Read> RdbSource<R> {
@@ -51,37 +63,38 @@ impl<R: Read> RdbSource<R> {
         key: Bytes,
         expire_ms: u64,
     ) -> Result<Option<Chunk>, Failure> {
-        let (kind, rest, ready) = match kind {
+        let timed = matches!(kind, 23 | 25);
+        let (kind, rest, packed) = match kind {
             0 => {
                 let body = Body::String(self.input.string()?);
                 let (database, first, last) = (self.database, true, true);
                 return Ok(Some(Chunk { database, key, expire_ms, first, last, body }));
             }
-            1 => (Type::List, self.members(Score::None)?, vec![]),
-            2 => (Type::Set, self.members(Score::None)?, vec![]),
-            3 => (Type::ZSet, self.members(Score::Text)?, vec![]),
-            4 => (Type::Hash, self.members(Score::None)?, vec![]),
-            5 => (Type::ZSet, self.members(Score::Binary)?, vec![]),
-            9 => (Type::Hash, Rest::Nothing, self.packed(blob::zipmap)?),
-            10 => (Type::List, Rest::Nothing, self.packed(blob::ziplist)?),
-            11 => (Type::Set, Rest::Nothing, self.packed(blob::intset)?),
-            12 => (Type::ZSet, Rest::Nothing, self.packed(blob::ziplist)?),
-            13 => (Type::Hash, Rest::Nothing, self.packed(blob::ziplist)?),
-            14 => (Type::List, Rest::Nodes(self.input.length()?, false), vec![]),
-            16 => (Type::Hash, Rest::Nothing, self.packed(blob::listpack)?),
-            17 => (Type::ZSet, Rest::Nothing, self.packed(blob::listpack)?),
-            18 => (Type::List, Rest::Nodes(self.input.length()?, true), vec![]),
-            20 => (Type::Set, Rest::Nothing, self.packed(blob::listpack)?),
-            22 => (Type::Hash, self.timed_fields(FieldTimes::Absolute)?, vec![]),
-            23 => (Type::Hash, Rest::Nothing, self.timed_listpack()?),
+            1 => (Type::List, self.members(Score::None)?, None),
+            2 => (Type::Set, self.members(Score::None)?, None),
+            3 => (Type::ZSet, self.members(Score::Text)?, None),
+            4 => (Type::Hash, self.members(Score::None)?, None),
+            5 => (Type::ZSet, self.members(Score::Binary)?, None),
+            9 => (Type::Hash, Rest::Nothing, self.packed(Form::Zipmap)?),
+            10 => (Type::List, Rest::Nothing, self.packed(Form::Ziplist)?),
+            11 => (Type::Set, Rest::Nothing, self.packed(Form::Intset)?),
+            12 => (Type::ZSet, Rest::Nothing, self.packed(Form::Ziplist)?),
+            13 => (Type::Hash, Rest::Nothing, self.packed(Form::Ziplist)?),
+            14 => (Type::List, Rest::Nodes(self.input.length()?, false), None),
+            16 => (Type::Hash, Rest::Nothing, self.packed(Form::Listpack)?),
+            17 => (Type::ZSet, Rest::Nothing, self.packed(Form::Listpack)?),
+            18 => (Type::List, Rest::Nodes(self.input.length()?, true), None),
+            20 => (Type::Set, Rest::Nothing, self.packed(Form::Listpack)?),
+            22 => (Type::Hash, self.timed_fields(FieldTimes::Absolute)?, None),
+            23 => (Type::Hash, Rest::Nothing, self.packed(Form::Listpack)?),
             24 => {
                 let times = FieldTimes::After(self.input.u64_le()?);
-                (Type::Hash, self.timed_fields(times)?, vec![])
+                (Type::Hash, self.timed_fields(times)?, None)
             }
             25 => {
                 // The earliest time, which the pack tells as well.
                 self.input.u64_le()?;
-                (Type::Hash, Rest::Nothing, self.timed_listpack()?)
+                (Type::Hash, Rest::Nothing, self.packed(Form::Listpack)?)
             }
             15 | 19 | 21 => {
                 self.input.skip_stream(kind)?;
@@ -96,8 +109,8 @@ impl<R: Read> RdbSource<R> {
             }
             other => return Err(self.input.failure(&format!("type {other} is not known"))),
         };
-        let ready = VecDeque::from(ready);
-        self.open = Some(Open { key, kind, expire_ms, first: true, rest, ready });
+        let (first, ready) = (true, VecDeque::new());
+        self.open = Some(Open { key, kind, expire_ms, first, packed, timed, rest, ready });
         self.go_on()
     }
 
@@ -105,25 +118,39 @@ impl<R: Read> RdbSource<R> {
         Ok(Rest::Members(self.input.length()?, score))
     }
 
-    fn packed(&mut self, read: fn(&[u8]) -> Option<Vec<Bytes>>) -> Result<Vec<Bytes>, Failure> {
-        let blob = self.input.string()?;
-        read(&blob).ok_or_else(|| self.input.failure("a packed collection is not valid"))
+    fn packed(&mut self, form: Form) -> Result<Option<Packed>, Failure> {
+        let packed = Packed::new(self.input.string()?, form);
+        if packed.is_none() { Err(self.wrong_pack()) } else { Ok(packed) }
     }
 
-    fn timed_listpack(&mut self) -> Result<Vec<Bytes>, Failure> {
-        let words = self.packed(blob::listpack)?;
-        let mut pairs = Vec::with_capacity(words.len());
-        for triple in words.chunks(3) {
-            let [field, value, when] = triple else {
-                return Err(self.input.failure("a packed collection is not valid"));
-            };
-            let when = std::str::from_utf8(when).ok().and_then(|text| text.parse().ok());
-            let time = when.and_then(|when| FieldTimes::Absolute.judge(when, self.now_ms));
-            if self.keeps_field(time)? {
-                pairs.extend([field.clone(), value.clone()]);
+    fn wrong_pack(&self) -> Failure {
+        self.input.failure("a packed collection is not valid")
+    }
+
+    /// Reads another element of a packed collection; `false` when there are no more.
+    fn unpack_more(&mut self, open: &mut Open) -> Result<bool, Failure> {
+        let Some(packed) = &mut open.packed else { return Ok(false) };
+        let word = match packed.next() {
+            Next::Element(word) => word,
+            Next::Wrong => return Err(self.wrong_pack()),
+            Next::End => {
+                open.packed = None;
+                return Ok(false);
             }
+        };
+        if !open.timed {
+            open.ready.push_back(word);
+            return Ok(true);
         }
-        Ok(pairs)
+        let (Next::Element(value), Next::Element(when)) = (packed.next(), packed.next()) else {
+            return Err(self.wrong_pack());
+        };
+        let when = std::str::from_utf8(&when).ok().and_then(|text| text.parse().ok());
+        let time = when.and_then(|when| FieldTimes::Absolute.judge(when, self.now_ms));
+        if self.keeps_field(time)? {
+            open.ready.extend([word, value]);
+        }
+        Ok(true)
     }
 
     fn timed_fields(&mut self, times: FieldTimes) -> Result<Rest, Failure> {
@@ -178,6 +205,9 @@ impl<R: Read> RdbSource<R> {
 
     /// Reads another member or node; `false` when there are no more.
     fn read_more(&mut self, open: &mut Open) -> Result<bool, Failure> {
+        if self.unpack_more(open)? {
+            return Ok(true);
+        }
         match open.rest {
             Rest::Nothing | Rest::Members(0, _) | Rest::Nodes(0, _) | Rest::TimedFields(0, _) => {
                 return Ok(false);
@@ -200,9 +230,9 @@ impl<R: Read> RdbSource<R> {
                 open.rest = Rest::Nodes(left - 1, tagged);
                 let container = if tagged { Some(self.input.length()?) } else { None };
                 match container {
-                    None => open.ready.extend(self.packed(blob::ziplist)?),
+                    None => open.packed = self.packed(Form::Ziplist)?,
                     Some(1) => open.ready.push_back(self.input.string()?),
-                    Some(2) => open.ready.extend(self.packed(blob::listpack)?),
+                    Some(2) => open.packed = self.packed(Form::Listpack)?,
                     Some(_) => return Err(self.input.failure("a list's node has an unknown form")),
                 }
             }

@@ -5,9 +5,12 @@ use lsmkv::io::splitmix::SplitMix64;
 
 use super::newer::{
     Entry, HASH_TIMED, HASH_TIMED_PACKED, HASH_TIMED_PACKED_RC, HASH_TIMED_RC, SET_LISTPACK,
-    STREAM, STREAM_2, STREAM_3, listpack, stream, timed_hash, wide,
+    STREAM, STREAM_2, STREAM_3, listpack, long, stream, timed_hash, wide,
 };
-use super::{dump, read, short, ziplist};
+use super::{NOW, dump, read, short, ziplist};
+use crate::rdb::RdbSource;
+use crate::rdb::members::Open;
+use crate::transfer::{CHUNK_MEMBERS, Source as _};
 
 /// Keys of every type that is known, one after the other.
 pub(super) fn every_form() -> Vec<u8> {
@@ -92,6 +95,28 @@ fn numbers_of_keys_that_are_promised_may_be_any() {
     let many = [&[0xfb][..], &wide(u64::MAX), &wide(u64::MAX)].concat();
     let content = [&many[..], &many, &[0, 1, b'k', 1, b'v']].concat();
     assert_eq!(read(&dump(12, &content)).unwrap().len(), 1);
+}
+
+#[test]
+fn a_pack_that_unfolds_to_many_members_comes_in_parts() {
+    // Two bytes each in the file; some 40 each in memory, if all were there at once.
+    let count = 300_000;
+    let elements = [7u8, 1].repeat(count);
+    let mut pack = (elements.len() as u32 + 7).to_le_bytes().to_vec();
+    pack.extend_from_slice(&[0xff, 0xff]);
+    pack.extend_from_slice(&elements);
+    pack.push(0xff);
+    let content = [&[18, 1, b'k', 1, 2][..], &long(&pack)].concat();
+    let bytes = dump(12, &content);
+    let mut source = RdbSource::new(&bytes[..], NOW).unwrap();
+    let mut found = 0;
+    while let Some(chunk) = source.next().unwrap() {
+        assert!(chunk.body.len() <= CHUNK_MEMBERS);
+        let waiting = source.open.as_ref().map_or(0, Open::waiting);
+        assert!(waiting <= 2, "{waiting} members wait in memory");
+        found += chunk.body.len();
+    }
+    assert_eq!(found, count);
 }
 
 #[test]
