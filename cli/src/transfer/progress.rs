@@ -20,7 +20,11 @@ static CAUGHT: OnceLock<Interrupt> = OnceLock::new();
 
 /// Whether the user asked the program to stop (Ctrl-C, or a termination signal).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Interrupt(Arc<AtomicBool>);
+pub(crate) struct Interrupt {
+    mark: Arc<AtomicBool>,
+    /// Whether the next signal ends the program.
+    last_warning: Arc<AtomicBool>,
+}
 
 impl Interrupt {
     /// From now on these signals set the mark instead of ending the program; a second one ends it.
@@ -34,27 +38,31 @@ impl Interrupt {
     }
 
     fn register() -> Self {
-        let mark = Arc::new(AtomicBool::new(false));
+        use signal_hook::flag::{register, register_conditional_shutdown};
+        let interrupt = Self::default();
+        let (mark, last_warning) = (&interrupt.mark, &interrupt.last_warning);
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // Without handlers the program ends at once: less polite, not wrong.
-            let _ =
-                signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&mark));
-            let _ = signal_hook::flag::register(signal, Arc::clone(&mark));
+            // A signal does these in this order, as far as they are there yet: one that comes in
+            // between is not lost. Without them the program ends at once: less polite, not wrong.
+            let _ = register(signal, Arc::clone(mark));
+            let _ = register_conditional_shutdown(signal, 130, Arc::clone(last_warning));
+            let _ = register(signal, Arc::clone(last_warning));
         }
-        Self(mark)
+        interrupt
     }
 
     pub(crate) fn raised(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.mark.load(Ordering::Relaxed)
     }
 
     #[cfg(test)]
     pub(crate) fn raise(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.mark.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn clear(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.mark.store(false, Ordering::Relaxed);
+        self.last_warning.store(false, Ordering::Relaxed);
     }
 
     /// Does something that cannot be told to stop, and that nobody misses when the program ends in
