@@ -10,6 +10,7 @@ DESTDIR ?=
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 SHARED := $(TARGET)/dist/liblsmkv.so
 STATIC := $(TARGET)/static/liblsmkv.a
+PROGRAM := $(TARGET)/release/lsmkv
 DEMO := $(TARGET)/demo
 CFLAGS ?= -O2
 CXXFLAGS ?= -O2
@@ -72,7 +73,7 @@ bench-commits:
 
 # `lsmkv serve` beside a real redis-server that keeps its data too, by redis-benchmark.
 bench-server: cli
-	bench/server.sh $(TARGET)/release/lsmkv
+	bench/server.sh $(PROGRAM)
 
 # The long forms of the reliability tests (docs/RELIABILITY.md): hours. Each can be run alone.
 LONG := $(CARGO) test --release --test
@@ -101,7 +102,7 @@ generate:
 	LSMKV_GENERATE=1 $(CARGO) check --lib
 
 install: all cli
-	SHARED=$(SHARED) STATIC=$(STATIC) PROGRAM=$(TARGET)/release/lsmkv PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/install.sh
+	SHARED=$(SHARED) STATIC=$(STATIC) PROGRAM=$(PROGRAM) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/install.sh
 
 uninstall:
 	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/install.sh uninstall

@@ -777,11 +777,12 @@ lsmkv_status lsmkv_open(const char *path,
                         lsmkv_err *err);
 
 /*
- Closes a handle: rejects new calls and waits for those in flight. The handle of lsmkv_open
- closes the store with it: stops background work, flushes, unlocks the directory; handles made
- from it give CLOSED from then on and are still to be closed, in any order. Other handles only
- end what they are; a transaction that was not committed is rolled back. The handle is gone
- whatever is returned; NULL is allowed. Buffers and replies stay valid.
+ Closes a handle: rejects new calls and waits for those in flight, a long one like lsmkv_compact
+ too; only lsmkv_wait is cut short. The handle of lsmkv_open closes the store with it: stops
+ background work, flushes, unlocks the directory; handles made from it give CLOSED from then on
+ and are still to be closed, in any order. Other handles only end what they are; a transaction
+ that was not committed is rolled back. The handle is gone whatever is returned; NULL is allowed.
+ Buffers and replies stay valid.
 
  OK; MISUSE: closed already; IO, FULL, DEGRADED: what the last flush met; FORKED, PANIC.
  */
@@ -866,10 +867,12 @@ LSMKV_API lsmkv_status lsmkv_commit_async(lsmkv_db *db, uint64_t *ticket, lsmkv_
 
 /*
  Waits until the writes of a ticket are durable, in any sync mode, at most timeout_ms
- milliseconds; 0 only asks. Asks for a sync if none is under way.
+ milliseconds; 0 only asks. Asks for a sync if none is under way. lsmkv_close of the store in
+ another thread ends the wait at once, or with the sync that this call itself runs.
 
- OK: durable; TIMEOUT: not yet; CLOSED: the store was closed before; INVALID: no such ticket;
- DEGRADED, IO: the sync failed; any of a read.
+ OK: durable; TIMEOUT: not yet; CLOSED: the store is being closed or was, before they were seen
+ to be durable: they are if that lsmkv_close gives OK; INVALID: no such ticket; DEGRADED, IO: the
+ sync failed; any of a read.
  */
 LSMKV_API
 lsmkv_status lsmkv_wait(lsmkv_db *db,
@@ -941,8 +944,8 @@ lsmkv_status lsmkv_command(lsmkv_db *db,
  and EXEC work inside one call; a MULTI without its EXEC is discarded at the end.
 
  All of the bytes are checked before anything runs. An error of the store ends the call: err
- says at which command, and those before it have run. On a batch the commands are noted, and
- *out is NULL.
+ says at which command, if there are several, and those before it have run. On a batch the
+ commands are noted, and *out is NULL.
 
  OK; INVALID: malformed, nothing was run; MISUSE: commands or out is NULL; TOO_LARGE; any of a
  write.

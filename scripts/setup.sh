@@ -52,3 +52,24 @@ if [ ! -d "$tools/node/node_modules/ioredis" ]; then
     npm install --silent --no-audit --no-fund --prefix "$tools/node" ioredis >/dev/null 2>&1 ||
         echo "setup: could not install ioredis; the test that needs it is skipped"
 fi
+
+# redis-py's own tests: its sources, and what runs them.
+version=$(sed -n 's/^VERSION = "\(.*\)"$/\1/p' tests/python/redis_py_suite.py)
+if [ ! -d "$tools/redis-py-$version" ]; then
+    echo "setup: fetching the sources of redis-py $version"
+    rm -rf "$tools/fetched" && mkdir -p "$tools/fetched"
+    {
+        python3 -m pip download -q --disable-pip-version-check --no-deps --no-binary redis \
+            -d "$tools/fetched" "redis==$version" &&
+            tar -xzf "$tools/fetched/redis-$version.tar.gz" -C "$tools/fetched" &&
+            mv "$tools/fetched/redis-$version" "$tools/redis-py-$version"
+    } >/dev/null 2>&1 || echo "setup: could not fetch them; redis-py's own tests are skipped"
+    rm -rf "$tools/fetched"
+fi
+if [ ! -d "$tools/pytest/pytest_asyncio" ]; then
+    echo "setup: installing pytest"
+    # With redis-py, for what that needs.
+    python3 -m pip install -q --disable-pip-version-check --target "$tools/pytest" \
+        pytest pytest-asyncio "redis==$version" >/dev/null 2>&1 ||
+        echo "setup: could not install pytest; redis-py's own tests are skipped"
+fi

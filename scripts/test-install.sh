@@ -8,6 +8,10 @@ scratch=$TARGET/test-report/install
 rm -rf "$scratch" && mkdir -p "$scratch"
 prefix=$scratch/prefix
 quiet="$MAKE --no-print-directory"
+# The program that cargo has built for its tests, if it has: the one `make cli` builds would be the
+# whole library compiled once more.
+program=$TARGET/debug/lsmkv
+if [ -x "$program" ]; then quiet="$quiet -o cli PROGRAM=$program"; fi
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 passed=0 failed=0
 
@@ -34,6 +38,12 @@ flags() { pkg-config "$@" lsmkv; }
 installs() { $quiet install PREFIX="$prefix"; }
 links_are_relative() {
     [ "$(readlink "$prefix/lib/liblsmkv.so")" = liblsmkv.so.0 ] && [ -f "$prefix/lib/liblsmkv.so.0" ]
+}
+program_runs() {
+    local version
+    version=$(sed -n 's/^Version: //p' "$PKG_CONFIG_PATH/lsmkv.pc")
+    [ "$("$prefix/bin/lsmkv" --version)" = "lsmkv $version" ] &&
+        grep -q '^\.TH lsmkv 1' "$prefix/share/man/man1/lsmkv.1"
 }
 in_c() {
     # shellcheck disable=SC2046
@@ -80,12 +90,18 @@ as_cargo_c_is_told() {
     [ "$named" = "$(find "$prefix/include" -type f -printf '%f\n' | sort)" ]
 }
 as_cargo_c() {
-    cargo cinstall --frozen --prefix=/usr --destdir="$scratch/cargo-c" &&
-        [ -f "$scratch/cargo-c/usr/include/lsmkv/commands.hpp" ]
+    local at=$scratch/cargo-c
+    cargo cinstall --frozen --prefix="$at" --libdir="$at/lib" || return 1
+    [ -f "$at/include/lsmkv/commands.hpp" ] && [ -f "$at/lib/liblsmkv.a" ] || return 1
+    export PKG_CONFIG_PATH=$at/lib/pkgconfig
+    # shellcheck disable=SC2046
+    "$CC" bindings/c/quickstart.c -o "$scratch/in_c" $(flags --cflags --libs) || return 1
+    rm -rf "$scratch/store" && LD_LIBRARY_PATH=$at/lib "$scratch/in_c" "$scratch/store"
 }
 
 check "make install" installs
 check "the links of the shared library" links_are_relative
+check "the program and its manual page" program_runs
 check "the headers named for cargo-c" as_cargo_c_is_told
 if command -v pkg-config >/dev/null; then
     check "pkg-config in C" in_c

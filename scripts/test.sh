@@ -187,6 +187,20 @@ python_suite() {
     done < <(sed -nE "s/^(test_[a-z0-9_]*) .*\.\.\. skipped ['\"](.*)['\"]$/\1\t\2/p" "$report/python.log")
 }
 
+# redis-py's own tests, in process: fails if fewer pass than did before.
+redis_py_suite() {
+    title "redis-py's own tests through lsmkv.ConnectionPool"
+    local suite=tests/python/redis_py_suite.py tools=$TARGET/test-tools sources
+    sources=$tools/redis-py-$(sed -n 's/^VERSION = "\(.*\)"$/\1/p' "$suite")
+    if [ ! -d "$sources" ] || [ ! -d "$tools/pytest/pytest_asyncio" ]; then
+        skip "redis-py-suite" "its sources or pytest could not be downloaded"
+        return
+    fi
+    LSMKV_LIBRARY=$SHARED PYTHONPATH=bindings/python:$tools/pytest timeout 300 \
+        "$PYTHON" "$suite" "$sources" 2>&1 | tee "$report/redis-py.log"
+    tally "$report/redis-py.log" "${PIPESTATUS[0]}"
+}
+
 # The programs a newcomer runs first.
 demo_suite() {
     title "make demo"
@@ -207,6 +221,7 @@ sanitizer_suite
 example_suite
 cpp_suite
 python_suite
+redis_py_suite
 demo_suite
 script_suite scripts/test-install.sh
 script_suite scripts/test-runtimes.sh

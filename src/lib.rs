@@ -28,3 +28,10 @@ pub use commands::{
 pub use error::{Error, ErrorKind, Result};
 pub use options::{Compression, Description, Options, SyncMode};
 pub use types::{Db, Ticket, Transaction, Type};
+
+/// The `lsmkv_db *` of a store that was opened from Rust. Tests of the C ABI open it on a file
+/// system with faults; C has no name for this.
+#[doc(hidden)]
+pub fn handle_for_c(db: Db) -> Result<*mut std::ffi::c_void> {
+    ffi::handle_of(db).map(<*mut _>::cast)
+}

@@ -13,7 +13,7 @@ mod toolchain;
 use std::fs;
 use std::process::Command;
 
-use toolchain::{available, built, compiler, library_path, root, run, skip, text_of};
+use toolchain::{available, built, compiler, find_built, library_path, root, run, skip, text_of};
 
 /// The code blocks of one language.
 fn blocks(language: &str) -> Vec<String> {
@@ -69,7 +69,19 @@ fn the_cpp_program_prints_what_it_stored() {
     assert_eq!(compiled_and_run("hello.cpp", true), "alice\nfirst\nsecond\nfirst\n");
 }
 
-/// As they stand, in one shell, but `make` installs the library that this test is built with.
+/// Options with which `make` installs what cargo has built for the tests, and compiles nothing. The
+/// program is there unless this test is run without those of its package: then make builds it.
+fn as_built() -> String {
+    let library = |name: &str| built(name).display().to_string();
+    let (shared, archive) = (library("liblsmkv.so"), library("liblsmkv.a"));
+    let libraries = format!("-o all SHARED='{shared}' STATIC='{archive}'");
+    match find_built("lsmkv") {
+        Some(program) => format!("{libraries} -o cli PROGRAM='{}'", program.display()),
+        None => libraries,
+    }
+}
+
+/// As they stand, in one shell, but `make` installs what this test is built with.
 #[test]
 fn the_commands_to_install_and_to_build_a_program_work() {
     for tool in ["g++", "pkg-config", "make"] {
@@ -79,16 +91,17 @@ fn the_commands_to_install_and_to_build_a_program_work() {
     }
     let scratch = saved();
     let make = format!(
-        "make() {{ command make -s -C '{}' -o all SHARED='{}' STATIC='{}' \"$@\" >&2; }}\n",
+        "make() {{ command make -s -C '{}' {} \"$@\" >&2; }}\n",
         root().display(),
-        built("liblsmkv.so").display(),
-        built("liblsmkv.a").display(),
+        as_built(),
     );
     let mut shell = Command::new("bash");
     shell.args(["-euc", &(make + &blocks("bash").concat())]);
     shell.current_dir(scratch.path()).env("HOME", scratch.path());
     assert_eq!(text_of(&mut shell), "alice\nalice\nfirst\nsecond\nfirst\n");
     assert!(scratch.path().join(".local/lib/liblsmkv.so.0").exists());
+    let version = text_of(Command::new(scratch.path().join(".local/bin/lsmkv")).arg("--version"));
+    assert_eq!(version.trim_end(), format!("lsmkv {}", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]

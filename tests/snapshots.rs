@@ -105,6 +105,33 @@ fn a_snapshot_keeps_old_values_across_flush_and_compaction() {
     assert_eq!(engine.read(DATA, b"k").as_deref(), Some(&b"now"[..]));
 }
 
+#[test]
+fn keys_with_many_versions_are_walked_right_at_every_moment() {
+    let engine = open(&MemFs::new(), &Options { write_buffer: 1 << 18, ..tiny() });
+    let mut random = SplitMix64::new(7);
+    let (mut state, mut seen) = (State::default(), Vec::new());
+    for round in 0u32..2000 {
+        // Few keys: runs of versions, of deletes too, that are longer than a walk steps over.
+        let key = key(random.below(3) as u32);
+        let write = match random.below(4) {
+            0 => Write::delete(1, &key),
+            _ => Write::put(1, &key, &round.to_le_bytes()),
+        };
+        commit(&engine, &[write.clone()], None);
+        state.apply(&[write]);
+        if round % 97 == 0 {
+            seen.push((engine.snapshot().unwrap(), state.clone()));
+        }
+        if round == 1200 {
+            engine.flush().unwrap();
+        }
+    }
+    for (snapshot, expected) in &seen {
+        assert_state(snapshot, expected, &"a walk at a snapshot");
+    }
+    assert_state(&engine, &state, &"a walk now");
+}
+
 fn fill(engine: &Engine, count: u32) {
     for index in 0..count {
         commit(

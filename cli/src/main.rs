@@ -18,6 +18,9 @@ use clap::Parser as _;
 /// The exit status of a program that was asked to stop and did, as shells give it for Ctrl-C.
 const STOPPED: u8 = 130;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match command_line::CommandLine::parse().run() {
         Ok(code) => code,

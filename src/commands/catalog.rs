@@ -84,7 +84,7 @@ impl CommandInfo {
 
     /// The keys that a call with these arguments, the name first, names.
     pub fn keys<'a>(&self, argv: &[&'a [u8]]) -> Vec<&'a [u8]> {
-        keys_of(self.row, argv)
+        keys_of(self.row, argv).into_vec()
     }
 }
 

@@ -15,7 +15,9 @@
 //! of the store itself; database `n` lives in space `n + 1` unless a record says otherwise, and
 //! ids handed out later start above [`Space::FIRST_FRESH`], so neither can meet the other.
 
-use smallvec::SmallVec;
+use std::borrow::Cow;
+
+use smallvec::{Array, SmallVec};
 
 use crate::encoding::order::score_bytes;
 
@@ -57,13 +59,32 @@ pub const SPACE_BYTES: usize = 4;
 /// A key of the meta tree. Short ones stay on the stack: a look-up allocates nothing.
 pub type MetaKey = SmallVec<[u8; 96]>;
 
+/// The parts one after the other. Every command makes a few keys: appending to a `SmallVec` part
+/// by part would cost several times as much.
+#[inline]
+fn joined<const N: usize>(parts: &[&[u8]]) -> SmallVec<[u8; N]>
+where
+    [u8; N]: Array<Item = u8>,
+{
+    let mut buffer = [0; N];
+    let mut rest = &mut buffer[..];
+    for part in parts {
+        match rest.split_at_mut_checked(part.len()) {
+            Some((place, after)) => {
+                place.copy_from_slice(part);
+                rest = after;
+            }
+            None => return SmallVec::from_vec(parts.concat()),
+        }
+    }
+    let len = N - rest.len();
+    SmallVec::from_buf_and_len(buffer, len)
+}
+
 /// `[space:4][user key]`.
 #[inline]
 pub fn meta_key(space: Space, user_key: &[u8]) -> MetaKey {
-    let mut key = MetaKey::with_capacity(SPACE_BYTES + user_key.len());
-    key.extend_from_slice(&space.to_bytes());
-    key.extend_from_slice(user_key);
-    key
+    joined(&[&space.to_bytes(), user_key])
 }
 
 /// Takes a meta key apart; `None` if it is too short to be one.
@@ -81,40 +102,29 @@ pub type RowKey = SmallVec<[u8; 128]>;
 const ESCAPE: u8 = 0xff;
 const END: u8 = 0x01;
 
-/// Appends `esc(user_key)`.
-fn escape(out: &mut Prefix, user_key: &[u8]) {
-    for &byte in user_key {
-        out.push(byte);
-        if byte == 0 {
-            out.push(ESCAPE);
-        }
+/// `esc(user_key)` without its end; most keys have no zero byte and stay as they are.
+fn escaped(user_key: &[u8]) -> Cow<'_, [u8]> {
+    if !user_key.contains(&0) {
+        return Cow::Borrowed(user_key);
     }
-    out.extend_from_slice(&[0, END]);
+    let parts: Vec<_> = user_key.split(|byte| *byte == 0).collect();
+    Cow::Owned(parts.join(&[0, ESCAPE][..]))
 }
 
 /// `[space:4][esc(user key)][version:8]`.
 pub fn prefix(space: Space, user_key: &[u8], version: u64) -> Prefix {
-    let mut out = Prefix::with_capacity(SPACE_BYTES + user_key.len() + 10);
-    out.extend_from_slice(&space.to_bytes());
-    escape(&mut out, user_key);
-    out.extend_from_slice(&version.to_be_bytes());
-    out
+    joined(&[&space.to_bytes(), &escaped(user_key), &[0, END], &version.to_be_bytes()])
 }
 
 /// `[prefix][sub key]`.
 #[inline]
 pub fn row_key(prefix: &[u8], sub_key: &[u8]) -> RowKey {
-    let mut out = RowKey::with_capacity(prefix.len() + sub_key.len());
-    out.extend_from_slice(prefix);
-    out.extend_from_slice(sub_key);
-    out
+    joined(&[prefix, sub_key])
 }
 
 /// `[prefix][score:8][member]`.
 pub fn score_key(prefix: &[u8], score: f64, member: &[u8]) -> RowKey {
-    let mut out = row_key(prefix, &score_bytes(score));
-    out.extend_from_slice(member);
-    out
+    joined(&[prefix, &score_bytes(score), member])
 }
 
 /// The first key after all that begin with `prefix`; `None` if there is none.

@@ -3,18 +3,20 @@
 //! ```text
 //! every record   [flags:1][expire_ms:8 LE][...]
 //! String         [flags:1][expire_ms:8 LE][value]
-//! Hash Set ZSet  [flags:1][expire_ms:8 LE][version:8 LE][size:8 LE]
+//! Hash Set ZSet  [flags:1][expire_ms:8 LE][version:8 LE][size:8 LE][wear]
 //! List           [flags:1][expire_ms:8 LE][version:8 LE][head:8 LE][tail:8 LE]
 //!
 //! flags          bit 7 always set; bits 4-6 the encoding, 0 as drawn; bits 0-3 the type
 //! expire_ms      milliseconds since 1970 at which the key ceases to exist; 0 = never
 //! version        which rows of the data and score trees are this collection's
 //! size           number of members, never 0
+//! wear           what removals left behind (encoding::wear), mostly nothing
 //! head, tail     the list's elements have the indexes head..tail, never none
 //! ```
 
 use std::fmt;
 
+use crate::encoding::wear::Wear;
 use crate::io::codec::{Reader, put_u64};
 
 /// Bytes before the part that depends on the type.
@@ -125,7 +127,7 @@ pub fn encode_string(value: &[u8], expire_ms: u64) -> Vec<u8> {
 }
 
 /// The part of a collection's record after the header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Hash, Set, ZSet.
     Members {
@@ -133,6 +135,8 @@ pub enum Body {
         version: u64,
         /// How many there are.
         size: u64,
+        /// What removals left behind.
+        wear: Wear,
     },
     /// List.
     Span {
@@ -165,8 +169,8 @@ impl Body {
                     (head < tail).then_some(Self::Span { version, head, tail })
                 }
                 Type::Hash | Type::Set | Type::ZSet => {
-                    let size = reader.u64()?;
-                    (size > 0).then_some(Self::Members { version, size })
+                    let (size, wear) = (reader.u64()?, Wear::decode(&mut reader)?);
+                    (size > 0).then_some(Self::Members { version, size, wear })
                 }
             }
         })();
@@ -175,19 +179,25 @@ impl Body {
 }
 
 /// The record of a collection.
-pub fn encode_collection(header: Header, body: Body) -> Vec<u8> {
-    let mut record = Vec::with_capacity(HEADER_BYTES + 24);
+pub fn encode_collection(header: Header, body: &Body) -> Vec<u8> {
+    // Exactly: a record that has room to spare is copied once more when it becomes `Bytes`.
+    let rest = match body {
+        Body::Members { wear, .. } => 16 + wear.encoded_len(),
+        Body::Span { .. } => 24,
+    };
+    let mut record = Vec::with_capacity(HEADER_BYTES + rest);
     record.push(ALWAYS_SET | header.kind as u8);
     put_u64(&mut record, header.expire_ms);
     match body {
-        Body::Members { version, size } => {
-            put_u64(&mut record, version);
-            put_u64(&mut record, size);
+        Body::Members { version, size, wear } => {
+            put_u64(&mut record, *version);
+            put_u64(&mut record, *size);
+            wear.encode(&mut record);
         }
         Body::Span { version, head, tail } => {
-            put_u64(&mut record, version);
-            put_u64(&mut record, head);
-            put_u64(&mut record, tail);
+            put_u64(&mut record, *version);
+            put_u64(&mut record, *head);
+            put_u64(&mut record, *tail);
         }
     }
     record
@@ -236,15 +246,20 @@ mod tests {
         fn every_collection_reads_back(
             kind in prop::sample::select(vec![Type::Hash, Type::List, Type::Set, Type::ZSet]),
             expire_ms: u64, later: u64, version: u64, a in 1u64..u64::MAX, b in 1u64..100,
+            removed: u32,
         ) {
             let header = Header { kind, expire_ms };
             let body = match kind {
                 Type::List => Body::Span { version, head: a.saturating_sub(b), tail: a },
-                _ => Body::Members { version, size: a },
+                _ => {
+                    let mut wear = Wear::default();
+                    wear.count_removed(removed);
+                    Body::Members { version, size: a, wear }
+                }
             };
-            let record = encode_collection(header, body);
+            let record = encode_collection(header, &body);
             prop_assert_eq!(Header::decode(&record), Ok(header));
-            prop_assert_eq!(Body::decode(kind, &record), Ok(body));
+            prop_assert_eq!(Body::decode(kind, &record), Ok(body.clone()));
             let moved = with_expiry(&record, later).unwrap();
             prop_assert_eq!(Header::decode(&moved), Ok(Header { kind, expire_ms: later }));
             prop_assert_eq!(Body::decode(kind, &moved), Ok(body));

@@ -7,3 +7,4 @@ pub mod groups;
 pub mod keys;
 pub mod meta;
 pub mod order;
+pub mod wear;

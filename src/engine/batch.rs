@@ -68,7 +68,13 @@ impl Default for Batch {
 impl Batch {
     /// An empty batch.
     pub fn new() -> Self {
-        let bytes = vec![0; HEADER];
+        Self::with_capacity(0)
+    }
+
+    /// An empty batch with room for about so many bytes of keys and values.
+    pub fn with_capacity(capacity: usize) -> Self {
+        let mut bytes = Vec::with_capacity(HEADER + capacity);
+        bytes.resize(HEADER, 0);
         Self { bytes, count: 0, longest_key: 0, longest_value: 0, highest_tree: 0, trees: 0 }
     }
 

@@ -56,6 +56,12 @@ impl Engine {
         self.core.wait_durable(commit, timeout)
     }
 
+    /// The same for who only wants to know, and has no write under way that a close should let
+    /// end: [`Engine::announce_close`] ends the wait with `Closed`.
+    pub fn wait_until_closing(&self, commit: Commit, timeout: Option<Duration>) -> Result<bool> {
+        self.core.wait_until_closing(commit, timeout)
+    }
+
     /// From now on, whatever the sync mode, commits are made durable in the background within
     /// the interval that the options give.
     #[inline]
@@ -119,6 +125,12 @@ impl Engine {
     /// dropped.
     pub fn reserve_number(&self) -> ReservedNumber {
         self.core.sequences.reserve()
+    }
+
+    /// Whether the disk may be full: what need not be written now should not be. True for a
+    /// moment, too, whenever the log needs another segment.
+    pub fn is_short_of_space(&self) -> bool {
+        !self.core.log.as_ref().is_some_and(|log| log.has_space())
     }
 
     /// The sequence of the newest visible commit.
@@ -215,6 +227,14 @@ impl Engine {
         self.core.check_open()
     }
 
+    /// Ends the waits of [`Engine::wait_until_closing`], and nothing else: for who is about to
+    /// close the store and first lets the calls under way end.
+    pub fn announce_close(&self) {
+        if let Some(log) = &self.core.log {
+            log.announce_close();
+        }
+    }
+
     /// Refuses new work, writes everything to tables, stops the threads, releases the directory.
     /// Calling it again does nothing. An error means that something could not be flushed: it is
     /// still in the log.
@@ -222,6 +242,7 @@ impl Engine {
         if self.core.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        self.announce_close();
         self.core.refuse_commits();
         self.core.work.stop();
         let _no_copies = self.core.copying.write();

@@ -237,6 +237,18 @@ impl Core {
         }
     }
 
+    /// The same until a close is announced.
+    pub(crate) fn wait_until_closing(
+        &self,
+        commit: Commit,
+        timeout: Option<Duration>,
+    ) -> Result<bool> {
+        match &self.log {
+            Some(log) => log.wait_until_closing(commit.position, timeout),
+            None => Ok(true),
+        }
+    }
+
     /// Commits and waits as the sync mode asks.
     pub(crate) fn write(&self, batch: &mut Batch, options: WriteOptions) -> Result<Commit> {
         let commit = self.commit(batch, options)?;

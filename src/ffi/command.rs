@@ -59,8 +59,8 @@ pub unsafe extern "C" fn lsmkv_command(
 /// and EXEC work inside one call; a MULTI without its EXEC is discarded at the end.
 ///
 /// All of the bytes are checked before anything runs. An error of the store ends the call: err
-/// says at which command, and those before it have run. On a batch the commands are noted, and
-/// *out is NULL.
+/// says at which command, if there are several, and those before it have run. On a batch the
+/// commands are noted, and *out is NULL.
 ///
 /// OK; INVALID: malformed, nothing was run; MISUSE: commands or out is NULL; TOO_LARGE; any of a
 /// write.
@@ -97,8 +97,9 @@ fn run_packed(inside: &Inside, block: &[u8]) -> Result<Option<lsmkv_reply>> {
         for number in 1..=count {
             argv.clear();
             packed.next(longest, |argument| argv.push(argument))?;
-            let reply = run(&argv).map_err(|error| {
-                error.wrap(error.kind(), format_args!("command {number} of {count}"))
+            let reply = run(&argv).map_err(|error| match count {
+                1 => error,
+                _ => error.wrap(error.kind(), format_args!("command {number} of {count}")),
             })?;
             noted |= reply.is_none();
             reply.iter().for_each(|reply| replies.append(reply));

@@ -48,11 +48,12 @@ pub unsafe extern "C" fn lsmkv_open(
     unsafe { call_free(err, body) }
 }
 
-/// Closes a handle: rejects new calls and waits for those in flight. The handle of lsmkv_open
-/// closes the store with it: stops background work, flushes, unlocks the directory; handles made
-/// from it give CLOSED from then on and are still to be closed, in any order. Other handles only
-/// end what they are; a transaction that was not committed is rolled back. The handle is gone
-/// whatever is returned; NULL is allowed. Buffers and replies stay valid.
+/// Closes a handle: rejects new calls and waits for those in flight, a long one like lsmkv_compact
+/// too; only lsmkv_wait is cut short. The handle of lsmkv_open closes the store with it: stops
+/// background work, flushes, unlocks the directory; handles made from it give CLOSED from then on
+/// and are still to be closed, in any order. Other handles only end what they are; a transaction
+/// that was not committed is rolled back. The handle is gone whatever is returned; NULL is allowed.
+/// Buffers and replies stay valid.
 ///
 /// OK; MISUSE: closed already; IO, FULL, DEGRADED: what the last flush met; FORKED, PANIC.
 #[unsafe(no_mangle)]
@@ -67,6 +68,13 @@ pub unsafe extern "C" fn lsmkv_close(db: *mut lsmkv_db, err: *mut lsmkv_err) -> 
     };
     // SAFETY: the caller's promise about err.
     unsafe { call_free(err, body) }
+}
+
+/// The handle, for C, of a store that was opened from Rust: on a file system that only Rust can
+/// name, say. To be closed by lsmkv_close.
+pub(crate) fn handle_of(db: Db) -> Result<*mut lsmkv_db> {
+    fork::watch()?;
+    Ok(handle::open(Inside::Root(db)))
 }
 
 /// Paths are bytes.

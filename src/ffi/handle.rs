@@ -111,7 +111,8 @@ pub(super) unsafe fn enter(db: *mut lsmkv_db) -> Result<Entered> {
     Ok(Entered { inside, _pass: pass })
 }
 
-/// Takes what is inside out of its shell: rejects new calls, waits for those inside.
+/// Takes what is inside out of its shell: rejects new calls, waits for those inside. Who waits
+/// there for a ticket is woken first.
 ///
 /// # Safety
 /// `db` is NULL or was returned by `open`.
@@ -127,6 +128,10 @@ pub(super) unsafe fn close(db: *mut lsmkv_db) -> Result<Box<Inside>> {
     // Of several threads that close one handle, one gets past this.
     let taken = shell.gate.compare_exchange(gate, null_mut(), Ordering::SeqCst, Ordering::Relaxed);
     taken.map_err(|_| closed())?;
+    // SAFETY: set before the gate was, and taken out by this thread alone, below.
+    if let Some(inside) = unsafe { shell.handle.load(Ordering::Acquire).as_ref() } {
+        inside.announce_close();
+    }
     drained.drain();
     let handle = shell.handle.swap(null_mut(), Ordering::AcqRel);
     let mut pool = pool().lock();

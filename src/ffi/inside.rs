@@ -158,6 +158,14 @@ impl Inside {
         }
     }
 
+    /// Before the calls under way are waited for: wakes those that would keep the store from being
+    /// closed for no use.
+    pub(super) fn announce_close(&self) {
+        if let Self::Root(db) = self {
+            db.announce_close();
+        }
+    }
+
     /// Ends what the handle was.
     pub(super) fn close(self) -> Result<()> {
         match self {

@@ -36,3 +36,5 @@ mod upkeep;
 mod version;
 mod views;
 mod zset;
+
+pub(crate) use db::handle_of;

@@ -76,10 +76,12 @@ pub unsafe extern "C" fn lsmkv_commit_async(
 }
 
 /// Waits until the writes of a ticket are durable, in any sync mode, at most timeout_ms
-/// milliseconds; 0 only asks. Asks for a sync if none is under way.
+/// milliseconds; 0 only asks. Asks for a sync if none is under way. lsmkv_close of the store in
+/// another thread ends the wait at once, or with the sync that this call itself runs.
 ///
-/// OK: durable; TIMEOUT: not yet; CLOSED: the store was closed before; INVALID: no such ticket;
-/// DEGRADED, IO: the sync failed; any of a read.
+/// OK: durable; TIMEOUT: not yet; CLOSED: the store is being closed or was, before they were seen
+/// to be durable: they are if that lsmkv_close gives OK; INVALID: no such ticket; DEGRADED, IO: the
+/// sync failed; any of a read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_wait(
     db: *mut lsmkv_db,

@@ -17,6 +17,7 @@ use bytes::Bytes;
 
 use crate::encoding::keys::{Prefix, prefix, row_key, score_key};
 use crate::encoding::meta::{Body, Header, Type, encode_collection};
+use crate::encoding::wear::Wear;
 use crate::engine::{Batch, TreeId, WriteOptions};
 use crate::error::Result;
 use crate::types::store::Store;
@@ -57,7 +58,7 @@ impl<'s> Tx<'s> {
         size: u64,
     ) -> Result<i64> {
         if size > 0 {
-            let body = Body::Members { version: build.version, size };
+            let body = Body::Members { version: build.version, size, wear: Wear::default() };
             build.finish(self, key, Header { kind, expire_ms: 0 }, body)?;
         } else if self.record(key)?.is_some() {
             self.delete_record(key);
@@ -70,6 +71,11 @@ impl<'s> Build<'s> {
     /// What names the rows.
     pub(crate) fn version(&self) -> u64 {
         self.version
+    }
+
+    /// Bytes of the rows in hand.
+    pub(crate) fn bytes(&self) -> usize {
+        self.rows.bytes()
     }
 
     /// Writes a row.
@@ -125,7 +131,7 @@ impl<'s> Build<'s> {
         if self.spilled {
             tx.note_spilled(self.prefix);
         }
-        tx.put_record(key, encode_collection(header, body))
+        tx.put_record(key, encode_collection(header, &body))
     }
 }
 

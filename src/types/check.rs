@@ -9,6 +9,7 @@ use crate::encoding::keys::{Prefix, Space, after_prefix, meta_key, prefix, row_k
 use crate::encoding::keys::{SPACE_BYTES, split_meta_key};
 use crate::encoding::meta::{Body, Header, Type};
 use crate::encoding::order::score_from_bytes;
+use crate::encoding::wear::Wear;
 use crate::engine::{Iter, IterOptions, Reader, TreeId};
 use crate::error::Result;
 use crate::types::store::Store;
@@ -93,7 +94,9 @@ impl Check {
         let subject = Subject { name: name.to_owned(), prefix };
         match body {
             Body::Span { head, tail, .. } => self.list(&subject, head, tail),
-            Body::Members { size, .. } if kind == Type::ZSet => self.sorted_set(&subject, size),
+            Body::Members { size, wear, .. } if kind == Type::ZSet => {
+                self.sorted_set(&subject, size, &wear)
+            }
             Body::Members { size, .. } => self.members(&subject, size, |_, _, _| Ok(())),
         }
     }
@@ -119,7 +122,7 @@ impl Check {
         Ok(())
     }
 
-    fn sorted_set(&mut self, subject: &Subject, size: u64) -> Result<()> {
+    fn sorted_set(&mut self, subject: &Subject, size: u64, wear: &Wear) -> Result<()> {
         self.members(subject, size, |check, member, value| {
             let score = <[u8; 8]>::try_from(value).map(stored_score);
             let Some(score) = score.ok().filter(|score| !score.is_nan()) else {
@@ -133,11 +136,11 @@ impl Check {
             }
             Ok(())
         })?;
-        self.scores(subject)
+        self.scores(subject, wear)
     }
 
-    /// Every score row is that of its member.
-    fn scores(&mut self, subject: &Subject) -> Result<()> {
+    /// Every score row is that of its member, and within the bounds of the record.
+    fn scores(&mut self, subject: &Subject, wear: &Wear) -> Result<()> {
         let end = after_prefix(&subject.prefix);
         let mut rows = range(&self.reader, SCORE, &subject.prefix, end)?;
         while rows.valid() {
@@ -153,6 +156,10 @@ impl Check {
             // Equal as numbers: only the member's row keeps the sign of zero.
             if stored != Some(score) {
                 let text = || format!("{} has score {stored:?}, not {score}", shown(member));
+                self.problem(&subject.name, text);
+            }
+            if !wear.allows(sub_key) {
+                let text = || format!("{} is beyond where its scores end", shown(member));
                 self.problem(&subject.name, text);
             }
             rows.next()?;
@@ -219,7 +226,8 @@ mod tests {
     fn rows_of(tx: &crate::types::txn::Tx<'_>, key: &[u8]) -> (Body, Prefix) {
         let record = tx.record(key).unwrap().unwrap();
         let body = tx.body(key, &record).unwrap();
-        (body, prefix(tx.space(), key, body.version()))
+        let prefix = prefix(tx.space(), key, body.version());
+        (body, prefix)
     }
 
     #[test]
@@ -271,7 +279,7 @@ mod tests {
         let found = problems(|tx| {
             let (body, _) = rows_of(tx, b"h");
             let header = tx.record(b"h")?.unwrap().header;
-            tx.put_record(b"twin", encode_collection(header, body))?;
+            tx.put_record(b"twin", encode_collection(header, &body))?;
             tx.put_record(b"broken", vec![0x81, 0])
         });
         assert_eq!(found.len(), 3, "{found:?}");

@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use crate::encoding::keys::{Prefix, after_prefix, prefix, row_key};
 use crate::encoding::meta::{Body, Header, Type, encode_collection};
+use crate::encoding::wear::Wear;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::txn::{DATA, SCORE, Tx, Walk};
 
@@ -18,6 +19,7 @@ pub(crate) struct Collection {
     header: Header,
     version: u64,
     size: u64,
+    wear: Wear,
     prefix: Prefix,
     changed: bool,
 }
@@ -27,8 +29,9 @@ impl Tx<'_> {
     pub(crate) fn collection(&self, key: &[u8], kind: Type) -> Result<Option<Collection>> {
         let Some(record) = self.typed(key, kind)? else { return Ok(None) };
         match self.body(key, &record)? {
-            Body::Members { version, size } => {
-                Ok(Some(Collection::new(self, key, record.header, version, size)))
+            Body::Members { version, size, wear } => {
+                let new = Collection::new(self, key, record.header, version);
+                Ok(Some(Collection { size, wear, ..new }))
             }
             Body::Span { .. } => Err(Error::new(ErrorKind::Corrupt, "a list where none belongs")),
         }
@@ -46,7 +49,7 @@ impl Tx<'_> {
     pub(crate) fn new_collection(&mut self, key: &[u8], kind: Type) -> Result<Collection> {
         self.store().limits().check_key(key)?;
         let version = self.new_version();
-        Ok(Collection::new(self, key, Header { kind, expire_ms: 0 }, version, 0))
+        Ok(Collection::new(self, key, Header { kind, expire_ms: 0 }, version))
     }
 
     /// Writes the record of a collection that changed, or deletes it if no member is left.
@@ -58,15 +61,45 @@ impl Tx<'_> {
             self.delete_record(&collection.key);
             return Ok(());
         }
-        let body = Body::Members { version: collection.version, size: collection.size };
-        self.put_record(&collection.key, encode_collection(collection.header, body))
+        let mut wear = collection.wear.clone();
+        if collection.is_worn() && self.has_room_to_renew() {
+            if self.renew(collection)? {
+                return Ok(());
+            }
+            wear.forget_removed();
+        }
+        let body = Body::Members { version: collection.version, size: collection.size, wear };
+        self.put_record(&collection.key, encode_collection(collection.header, &body))
     }
 }
 
 impl Collection {
-    fn new(tx: &Tx<'_>, key: &[u8], header: Header, version: u64, size: u64) -> Self {
+    /// Without members.
+    fn new(tx: &Tx<'_>, key: &[u8], header: Header, version: u64) -> Self {
         let prefix = prefix(tx.space(), key, version);
-        Self { key: key.to_vec(), header, version, size, prefix, changed: false }
+        let (key, wear) = (key.to_vec(), Wear::default());
+        Self { key, header, version, size: 0, wear, prefix, changed: false }
+    }
+
+    /// Whose it is.
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Type and expiry.
+    pub(crate) fn header(&self) -> Header {
+        self.header
+    }
+
+    /// What removals left behind.
+    pub(crate) fn wear(&self) -> &Wear {
+        &self.wear
+    }
+
+    /// The same, to be changed; the record will be written.
+    pub(crate) fn wear_mut(&mut self) -> &mut Wear {
+        self.changed = true;
+        &mut self.wear
     }
 
     /// Number of members.
@@ -125,6 +158,7 @@ impl Collection {
         if old.is_some() {
             tx.remove_row(DATA, &row_key(&self.prefix, member));
             self.size = self.size.saturating_sub(1);
+            self.wear.count_removed(1);
             self.changed = true;
         }
         Ok(old)
@@ -146,6 +180,18 @@ impl Collection {
         }
     }
 
+    /// Notes that a score row is about to be written.
+    pub(crate) fn admit_score(&mut self, row: &[u8]) {
+        let sub_key = row.get(self.prefix.len()..).unwrap_or_default();
+        self.changed |= self.wear.admit(sub_key);
+    }
+
+    /// Notes that a score row was removed.
+    pub(crate) fn score_removed(&mut self, row: &[u8]) {
+        let sub_key = row.get(self.prefix.len()..).unwrap_or_default();
+        self.changed |= self.wear.row_removed(sub_key);
+    }
+
     /// The rows of the score tree with sub keys in `[lower, upper)`; `None`: to the end.
     pub(crate) fn walk_scores(
         &self,
@@ -154,8 +200,8 @@ impl Collection {
         upper: Option<&[u8]>,
         backward: bool,
     ) -> Result<Walk> {
-        let lower = row_key(&self.prefix, lower);
-        let upper = match upper {
+        let lower = row_key(&self.prefix, self.wear.not_before(lower));
+        let upper = match self.wear.at_most(upper) {
             Some(upper) => Some(row_key(&self.prefix, upper).to_vec()),
             None => after_prefix(&self.prefix),
         };

@@ -6,6 +6,7 @@
 
 use crate::encoding::keys::{after_prefix, prefix, row_key};
 use crate::encoding::meta::{Body, Type};
+use crate::encoding::wear::Wear;
 use crate::engine::TreeId;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::build::Build;
@@ -111,7 +112,7 @@ impl Tx<'_> {
                     if record.header.kind == Type::ZSet {
                         tx.copy_rows(SCORE, &source, &source, end.as_deref(), &mut build)?;
                     }
-                    Body::Members { version, size }
+                    Body::Members { version, size, wear: Wear::default() }
                 }
                 Body::Span { head, tail, .. } => {
                     // Rows outside are dead.

@@ -130,6 +130,12 @@ impl Db {
         self.store.close()
     }
 
+    /// Ends what waits for a ticket ([`Db::wait`]) and nothing else: for who is about to close and
+    /// first lets the calls under way end.
+    pub(crate) fn announce_close(&self) {
+        self.store.engine().announce_close();
+    }
+
     /// Makes every earlier write durable, whatever the sync mode.
     pub fn sync(&self) -> Result<()> {
         self.store.engine().sync()

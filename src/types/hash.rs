@@ -36,7 +36,7 @@ commands! {
     read fn hmget(key: &[u8], fields: &[&[u8]]) -> Vec<Option<Bytes>>;
     /// HMSET: sets fields; see [`crate::Db::hset`].
     write [key] fn hmset(key: &[u8], pairs: &[(&[u8], &[u8])]) -> ();
-    /// HRANDFIELD: a field chosen at random. Up to 4096 fields all are equally likely; among more
+    /// HRANDFIELD: a field chosen at random. Up to 64 fields all are equally likely; among more
     /// some may be a little less likely than others.
     read fn hrandfield(key: &[u8]) -> Option<Bytes>;
     /// HRANDFIELD with a count: that many different fields, all if there are fewer; of a negative

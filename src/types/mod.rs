@@ -38,6 +38,7 @@ pub(crate) mod number;
 mod object;
 mod random_key;
 mod reclaim;
+mod renew;
 mod salvage;
 pub(crate) mod sample;
 mod scan;

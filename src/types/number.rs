@@ -34,14 +34,22 @@ pub(crate) fn parse_integer(text: &[u8]) -> Result<i64> {
 pub(crate) fn parse_float(text: &[u8]) -> Result<f64> {
     let text = std::str::from_utf8(text).map_err(|_| not_a_float())?;
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let value = match unsigned.to_ascii_lowercase().as_str() {
+    let value = match unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
+        // Most scores.
+        true => unsigned.parse().ok(),
+        false => parse_unsigned(unsigned),
+    };
+    let value = value.ok_or_else(not_a_float)?;
+    Ok(if text.starts_with('-') { -value } else { value })
+}
+
+fn parse_unsigned(text: &str) -> Option<f64> {
+    match text.to_ascii_lowercase().as_str() {
         "inf" | "infinity" => Some(f64::INFINITY),
         lower if lower.starts_with("0x") => parse_hexadecimal(lower.get(2..).unwrap_or_default()),
         lower if lower.starts_with(|c: char| c.is_ascii_digit() || c == '.') => lower.parse().ok(),
         _ => None,
-    };
-    let value = value.ok_or_else(not_a_float)?;
-    Ok(if text.starts_with('-') { -value } else { value })
+    }
 }
 
 /// `digits[.digits][p[+-]exponent]` in base 16.

@@ -51,10 +51,9 @@ impl Tx<'_> {
     fn draw_key(&self) -> Result<Option<Bytes>> {
         let space = self.space().to_bytes();
         let end = after_prefix(&space);
-        let Some(records) = self.row_sampler(META, &space, end.as_deref(), false)? else {
-            return Ok(None);
-        };
-        if records.slots() <= MANY {
+        let records = self.row_sampler(META, &space, end.as_deref(), false)?;
+        let writes_some = self.written(META, &space, end.as_deref()).next().is_some();
+        if writes_some || records.slots() <= MANY {
             return Ok(None);
         }
         let mut bits = SplitMix64::new(random());

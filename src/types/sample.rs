@@ -6,9 +6,12 @@
 //! likely, but for those that share a block with more than four times as many others as is usual
 //! in their table, which are less likely by as much.
 //!
-//! Where rows cannot be drawn so, because the transaction itself has written some of them, or
-//! because nearly all that are stored are old versions or deletes ([`DRAWS`] in vain), the tree
-//! that the members' bytes form is descended instead:
+//! Members that the transaction itself has written are chosen among in proportion to their number,
+//! and rows that it has written are refused when they are drawn from the store.
+//!
+//! Where rows cannot be drawn, because nearly all that are stored are old versions or deletes
+//! ([`DRAWS`] in vain), up to [`COUNTED_OTHERWISE`] members are counted off, and of more the tree that the members' bytes
+//! form is descended:
 //!
 //! 1. At each fork choose one of the next bytes that occur, all alike, until at most [`LEAF`]
 //!    members share the bytes chosen; choose one of them, all alike. At a fork of more than
@@ -38,7 +41,9 @@ use crate::types::number::out_of_range;
 use crate::types::txn::{DATA, Tx, Walk};
 
 /// Collections of up to this many members are counted off.
-pub(crate) const COUNTED: u64 = 4096;
+pub(crate) const COUNTED: u64 = 64;
+/// Collections of up to this many members are counted off where rows cannot be drawn.
+const COUNTED_OTHERWISE: u64 = 4096;
 /// Members that share a prefix are counted off up to this many.
 const LEAF: u64 = 64;
 /// Forks of up to this many ways are looked at whole.
@@ -86,19 +91,18 @@ impl Tx<'_> {
     /// Members chosen at random; see the module's documentation. Different ones may come in the
     /// order of their bytes, repeated ones come in random order.
     pub(crate) fn sample(&self, from: &Collection, choice: Choice) -> Result<Vec<Sampled>> {
-        let walks = |wanted: u64| from.len() <= COUNTED || wanted >= from.len() / 3;
         let mut sampler = Sampler::new(self, from);
-        if !walks(choice.count()) {
-            let end = after_prefix(from.prefix());
-            sampler.rows = self.row_sampler(DATA, from.prefix(), end.as_deref(), true)?;
+        let counts = from.len() <= COUNTED || choice.count() >= from.len() / 3;
+        if !counts {
+            sampler.look_at_rows()?;
         }
         match choice {
             _ if from.len() == 0 => Ok(Vec::new()),
-            Choice::Different(wanted) if walks(wanted) => sampler.select(wanted),
+            Choice::Different(wanted) if counts => sampler.select(wanted),
             Choice::Different(wanted) => sampler.different(wanted),
             Choice::Repeated(wanted) if wanted > MOST_REPEATED => Err(out_of_range("")),
-            Choice::Repeated(wanted) if walks(wanted) => sampler.pick_ranks(wanted),
-            Choice::Repeated(wanted) => (0..wanted).map(|_| sampler.draw()).collect(),
+            Choice::Repeated(wanted) if counts => sampler.pick_ranks(wanted),
+            Choice::Repeated(wanted) => sampler.repeated(wanted),
         }
     }
 
@@ -129,6 +133,10 @@ struct Sampler<'a, 's> {
     random: SplitMix64,
     /// Draws rows from where they are stored, as long as that goes well.
     rows: Option<engine::Sampler>,
+    /// Rows that the transaction has written.
+    written: HashMap<&'a [u8], Option<&'a Bytes>>,
+    /// Those of them that are members.
+    added: Vec<(&'a [u8], &'a Bytes)>,
     nodes: HashMap<Vec<u8>, Node>,
 }
 
@@ -136,7 +144,18 @@ impl<'a, 's> Sampler<'a, 's> {
     fn new(tx: &'a Tx<'s>, from: &'a Collection) -> Self {
         // Every RandomState is keyed differently, from the operating system's randomness.
         let random = SplitMix64::new(RandomState::new().build_hasher().finish());
-        Self { tx, from, random, rows: None, nodes: HashMap::new() }
+        let (written, added) = (HashMap::new(), Vec::new());
+        Self { tx, from, random, rows: None, written, added, nodes: HashMap::new() }
+    }
+
+    /// Gets ready to draw rows.
+    fn look_at_rows(&mut self) -> Result<()> {
+        let (first, end) = (self.from.prefix(), after_prefix(self.from.prefix()));
+        self.written = self.tx.written(DATA, first, end.as_deref()).collect();
+        let added = self.written.iter().filter_map(|(row, value)| Some((*row, (*value)?)));
+        self.added = added.collect();
+        self.rows = Some(self.tx.row_sampler(DATA, first, end.as_deref(), true)?);
+        Ok(())
     }
 
     fn sampled(&self, walk: &Walk) -> Sampled {
@@ -184,7 +203,7 @@ impl<'a, 's> Sampler<'a, 's> {
         let mut seen = HashSet::new();
         let mut chosen = Vec::new();
         for _ in 0..wanted.saturating_mul(16) {
-            let drawn = self.draw()?;
+            let Some(drawn) = self.draw()? else { break };
             if seen.insert(drawn.member.clone()) {
                 chosen.push(drawn);
             }
@@ -195,18 +214,47 @@ impl<'a, 's> Sampler<'a, 's> {
         self.select(wanted)
     }
 
-    /// One member.
-    fn draw(&mut self) -> Result<Sampled> {
+    /// Draws this many; counted off, those that cannot be drawn.
+    fn repeated(&mut self, wanted: u64) -> Result<Vec<Sampled>> {
+        let mut chosen = Vec::new();
+        for done in 0..wanted {
+            let Some(drawn) = self.draw()? else {
+                chosen.extend(self.pick_ranks(wanted - done)?);
+                break;
+            };
+            chosen.push(drawn);
+        }
+        Ok(chosen)
+    }
+
+    /// One member; `None` if there are few enough to be counted off rather.
+    fn draw(&mut self) -> Result<Option<Sampled>> {
         if let Some(rows) = &self.rows {
+            if self.random.below(self.from.len()) < self.added.len() as u64 {
+                return Ok(self.draw_added());
+            }
             for _ in 0..DRAWS {
-                if let Some((row, value)) = rows.draw(&mut |below| self.random.below(below))? {
+                if let Some((row, value)) = rows.draw(&mut |below| self.random.below(below))?
+                    && !self.written.contains_key(row.as_slice())
+                {
                     let member = Bytes::copy_from_slice(self.from.sub_key(&row));
-                    return Ok(Sampled { member, value });
+                    return Ok(Some(Sampled { member, value }));
                 }
             }
             self.rows = None;
         }
-        self.descend_fairly()
+        if self.from.len() <= COUNTED_OTHERWISE {
+            return Ok(None);
+        }
+        self.descend_fairly().map(Some)
+    }
+
+    /// One of the members that the transaction has written.
+    fn draw_added(&mut self) -> Option<Sampled> {
+        let at = usize::try_from(self.random.below(self.added.len() as u64)).ok()?;
+        let (row, value) = self.added.get(at)?;
+        let member = Bytes::copy_from_slice(self.from.sub_key(row));
+        Some(Sampled { member, value: (*value).clone() })
     }
 
     /// Step 2 of the module's documentation.

@@ -7,6 +7,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
@@ -41,6 +42,7 @@ pub(crate) struct Store {
     conflicts: Arc<Conflicts>,
     sync: SyncMode,
     txn_max_bytes: usize,
+    turns: AtomicU32,
     #[cfg(test)]
     builds: crate::types::build::Builds,
 }
@@ -97,6 +99,7 @@ impl Store {
             conflicts: Arc::default(),
             sync,
             txn_max_bytes,
+            turns: AtomicU32::new(0),
             #[cfg(test)]
             builds: Default::default(),
         })
@@ -104,6 +107,11 @@ impl Store {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// True for one of `n` calls, in turn.
+    pub(crate) fn one_in(&self, n: u32) -> bool {
+        self.turns.fetch_add(1, Ordering::Relaxed).is_multiple_of(n)
     }
 
     pub(crate) fn limits(&self) -> Limits {

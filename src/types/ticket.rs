@@ -45,8 +45,9 @@ impl Ticket {
 impl Db {
     /// Waits until a write is durable, in any sync mode, asking for a flush of the device if none
     /// is under way. `false` when the time ran out; a limit of zero only asks. A number that is
-    /// no ticket's is an error, and so is a store that is closed before the write is durable.
+    /// no ticket's is an error, and so is [`Db::close`] in another thread, called before the write
+    /// was durable: it ends the wait at once, and makes the write durable if it succeeds.
     pub fn wait(&self, ticket: Ticket, limit: Option<Duration>) -> Result<bool> {
-        self.store().engine().wait_durable(Commit::at_place(ticket.0), limit)
+        self.store().engine().wait_until_closing(Commit::at_place(ticket.0), limit)
     }
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include "check.h"
 
@@ -124,6 +125,80 @@ STORY(closing_the_store_ends_the_work_of_its_children_with_closed) {
     }
 }
 
+/* Calls that may take long. Each is made again and again until the store is closed. */
+static lsmkv_status commits_and_waits(long round) {
+    lsmkv_db *txn = NULL;
+    uint64_t ticket = 0;
+    lsmkv_status st = lsmkv_begin(shared, &txn, NULL);
+    if (st == LSMKV_OK) st = lsmkv_set(txn, "k", 1, &round, sizeof round, NULL);
+    if (st == LSMKV_OK) st = lsmkv_commit_async(txn, &ticket, NULL);
+    lsmkv_close(txn, NULL);
+    return st == LSMKV_OK ? lsmkv_wait(shared, ticket, 60000, NULL) : st;
+}
+static lsmkv_status commits_in_time(long round) {
+    lsmkv_db *txn = NULL;
+    lsmkv_status st = lsmkv_begin(shared, &txn, NULL);
+    if (st == LSMKV_OK) st = lsmkv_set(txn, "k", 1, &round, sizeof round, NULL);
+    if (st == LSMKV_OK) st = lsmkv_commit_timeout(txn, 60000, NULL);
+    lsmkv_close(txn, NULL);
+    return st;
+}
+static lsmkv_status compacts(long round) {
+    (void)round;
+    return lsmkv_compact(shared, NULL);
+}
+static lsmkv_status copies(long round) {
+    char dir[sizeof check_dir + 32];
+    snprintf(dir, sizeof dir, "%s-copy-%ld", check_dir, round);
+    return lsmkv_checkpoint(shared, dir, NULL);
+}
+
+typedef struct {
+    pthread_t thread;
+    lsmkv_status (*call)(long round);
+    long rounds, before;
+    int over;
+    lsmkv_status st;
+} long_call;
+
+static void *calls_until_closed(void *given) {
+    long_call *self = (long_call *)given;
+    do {
+        long round = __atomic_add_fetch(&self->rounds, 1, __ATOMIC_SEQ_CST);
+        self->st = self->call(self->before + round);
+    } while (self->st == LSMKV_OK || self->st == LSMKV_CONFLICT);
+    __atomic_store_n(&self->over, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+STORY(closing_amid_calls_that_take_long_ends_them_all) {
+    long_call calls[4] = {{0}};
+    int round, t;
+    calls[0].call = commits_and_waits;
+    calls[1].call = commits_in_time;
+    calls[2].call = compacts;
+    calls[3].call = copies;
+    for (round = 0; round < 10; round++) {
+        shared = check_open();
+        for (t = 0; t < 4; t++) {
+            calls[t].before += calls[t].rounds;
+            calls[t].rounds = calls[t].over = 0;
+            pthread_create(&calls[t].thread, NULL, calls_until_closed, &calls[t]);
+        }
+        for (t = 0; t < 4; t++) {
+            while (__atomic_load_n(&calls[t].rounds, __ATOMIC_SEQ_CST) < 2 &&
+                   !__atomic_load_n(&calls[t].over, __ATOMIC_SEQ_CST)) {
+                sched_yield();
+            }
+        }
+        STATUS(lsmkv_close(shared, NULL), LSMKV_OK);
+        for (t = 0; t < 4; t++) {
+            pthread_join(calls[t].thread, NULL);
+            CHECK(calls[t].st == LSMKV_CLOSED || calls[t].st == LSMKV_MISUSE);
+        }
+    }
+}
+
 /* Two threads on a session: each call is served or told of the misuse, and nothing breaks. */
 static void *uses_a_session(void *session) {
     static const char NAME[] = "PING";
@@ -193,6 +268,7 @@ int main(int argc, char **argv) {
     RUN(threads_write_side_by_side_and_all_of_it_is_there);
     RUN(closing_waits_for_calls_in_flight_and_refuses_later_ones);
     RUN(closing_the_store_ends_the_work_of_its_children_with_closed);
+    RUN(closing_amid_calls_that_take_long_ends_them_all);
     RUN(a_session_used_by_two_threads_is_misuse_at_worst);
     RUN(the_library_is_loaded_used_and_unloaded_by_threads_that_end);
     return END();

@@ -162,6 +162,15 @@ class Handles(unittest.TestCase):
                 with self.assertRaises(lsmkv.ReadOnlyError):
                     write()
 
+    def test_a_failure_names_the_command_only_among_several(self):
+        with self.db.snapshot() as snapshot:
+            with self.assertRaises(lsmkv.ReadOnlyError) as alone:
+                snapshot.execute_command("SET", "a", 1)
+            with self.assertRaises(lsmkv.ReadOnlyError) as second:
+                snapshot.pipeline(transaction=False).get("a").set("a", 1).execute()
+        self.assertNotIn("command 1", str(alone.exception))
+        self.assertEqual(str(second.exception), "command 2 of 2: " + str(alone.exception))
+
     def test_a_batch_runs_all_or_nothing(self):
         with self.db.batch() as batch:
             batch.set("a", 1).rpush("l", "x", "y").hset("h", mapping={"f": 1})

@@ -17,11 +17,14 @@ pub(crate) fn root() -> &'static Path {
 /// A file that cargo built beside this test: `liblsmkv.so` or `liblsmkv.a`. Found from the
 /// test's own place, so any target directory and profile will do.
 pub(crate) fn built(name: &str) -> PathBuf {
+    find_built(name).unwrap_or_else(|| panic!("cargo has built no {name}"))
+}
+
+/// The same, if it is there: the program `lsmkv` is when cargo tests its package too.
+pub(crate) fn find_built(name: &str) -> Option<PathBuf> {
     let test = std::env::current_exe().unwrap();
     let deps = test.parent().unwrap();
-    let places = [deps.join(name), deps.parent().unwrap().join(name)];
-    let found = places.iter().find(|path| path.exists());
-    found.unwrap_or_else(|| panic!("{name} is in none of {places:?}")).clone()
+    [deps, deps.parent().unwrap()].map(|dir| dir.join(name)).into_iter().find(|path| path.exists())
 }
 
 /// The compiler for C, or for C++, that the `cc` crate finds.

@@ -15,6 +15,10 @@ use crate::engine::source::Source;
 use crate::engine::view::View;
 use crate::error::{Error, Result};
 
+/// Entries of one key that are stepped over one by one before they are passed by a seek: a key
+/// that is written over and over, a counter say, has as many as the memtable holds.
+const STEPS_BEFORE_SEEK: u32 = 8;
+
 /// Bounds and cache behaviour of an iterator.
 #[derive(Clone, Debug, Default)]
 pub struct IterOptions {
@@ -228,6 +232,7 @@ impl Iter {
     /// From the merge's place on, finds the first live key; `skipping` passes over `self.key`.
     #[inline]
     fn settle_forward(&mut self, mut skipping: bool) -> Result<()> {
+        let mut stepped_over = 0;
         while self.merge.valid() {
             let (key, tag) = (self.merge.key(), self.merge.tag());
             if tag.sequence() <= self.sequence && !(skipping && key == self.key) {
@@ -240,10 +245,26 @@ impl Iter {
                 }
                 self.remember_key();
                 skipping = true;
+                stepped_over = 0;
             }
-            self.merge.next()?;
+            stepped_over += 1;
+            if stepped_over > STEPS_BEFORE_SEEK {
+                self.pass_versions(skipping)?;
+                stepped_over = 0;
+            } else {
+                self.merge.next()?;
+            }
         }
         Ok(())
+    }
+
+    /// Going forward: by a seek to what comes after all entries of the key being skipped; or, if
+    /// the merge stands on entries that are too new, to the newest that is not.
+    #[cold]
+    fn pass_versions(&mut self, skipping: bool) -> Result<()> {
+        let key = self.merge.key().to_vec();
+        let past = if skipping && key == self.key { 0 } else { self.sequence };
+        self.merge.seek(&key, Tag::newest_at(past))
     }
 
     /// From the merge's place backward, finds the last live key and remembers it.
@@ -254,12 +275,17 @@ impl Iter {
             }
             self.remember_key();
             let mut live = None;
+            let mut stepped_over = 0;
             while self.merge.valid() && self.merge.key() == self.key {
                 let tag = self.merge.tag();
                 if tag.sequence() <= self.sequence {
                     live = (!tag.is_delete()).then(|| self.merge.value_bytes());
                 }
                 self.merge.prev()?;
+                stepped_over += 1;
+                if stepped_over > STEPS_BEFORE_SEEK {
+                    live = self.newest_version(live)?;
+                }
             }
             if let Some(value) = live {
                 self.value = value;
@@ -268,5 +294,23 @@ impl Iter {
             }
         }
         Ok(())
+    }
+
+    /// Going backward: by a seek, the value of the newest visible entry of the key being walked,
+    /// and the merge before that key. `live` is what the entries walked so far say.
+    #[cold]
+    fn newest_version(&mut self, live: Option<Bytes>) -> Result<Option<Bytes>> {
+        let key = std::mem::take(&mut self.key);
+        let sought = self.merge.seek(&key, Tag::newest_at(self.sequence));
+        let on_key = self.merge.valid() && self.merge.key() == key;
+        let tag = self.merge.tag();
+        let found = match on_key {
+            true => (!tag.is_delete()).then(|| self.merge.value_bytes()),
+            false => live,
+        };
+        let sought =
+            sought.and_then(|()| self.merge.seek_before(&key, Tag::newest_at(MAX_SEQUENCE)));
+        self.key = key;
+        sought.map(|()| found)
     }
 }

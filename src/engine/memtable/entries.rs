@@ -17,7 +17,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -80,8 +80,14 @@ pub struct Memtable {
     order: RwLock<Order>,
     len: AtomicUsize,
     bytes: AtomicUsize,
-    scanned: AtomicBool,
+    /// Up to this number of entries the writer keeps the order close behind.
+    ordered_until: AtomicUsize,
 }
+
+/// Entries that are ordered as they are written after a scan. If none comes meanwhile, the next
+/// one orders what has come since: a tree that is hardly ever scanned shall not pay for it with
+/// every write.
+const ORDERED_AFTER_SCAN: usize = 1 << 15;
 
 /// Zeros that the system provides page by page when they are touched: writing them here would
 /// stop the writer that needs a new memtable for a millisecond.
@@ -110,7 +116,7 @@ impl Memtable {
             order: RwLock::default(),
             len: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
-            scanned: AtomicBool::new(expect_scans),
+            ordered_until: AtomicUsize::new(if expect_scans { ORDERED_AFTER_SCAN } else { 0 }),
         }
     }
 
@@ -132,9 +138,9 @@ impl Memtable {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether a scan has asked for the order.
+    /// Whether a scan has asked for the order lately.
     pub fn was_scanned(&self) -> bool {
-        self.scanned.load(Ordering::Relaxed)
+        self.len() < self.ordered_until.load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -229,7 +235,7 @@ impl Memtable {
 
     /// Brings the ordered index up to date with everything written so far.
     pub(super) fn ordered(&self) -> parking_lot::RwLockReadGuard<'_, Order> {
-        self.scanned.store(true, Ordering::Relaxed);
+        self.ordered_until.store(self.len() + ORDERED_AFTER_SCAN, Ordering::Relaxed);
         let guard = self.order.read();
         if guard.len() == self.len() {
             return guard;

@@ -3,8 +3,8 @@
 //!
 //! Measured choice (architecture): appending to an arena and a hash chain costs a fifth of a
 //! skip-list insert, and most memtables are never scanned. So the order is built only when asked:
-//! by the first scan, by the flush, and from a first scan on a little ahead by the writer, so
-//! that no later scan has much to catch up.
+//! by a scan, by the flush, and for a while after a scan by the writer, so that the next scan has
+//! little to catch up.
 //!
 //! Threads: one writer at a time (a lock), any number of readers. Point reads take no lock.
 

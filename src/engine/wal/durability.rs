@@ -54,7 +54,18 @@ struct State {
     waiting: [usize; 2],
     /// How many waited for the last flush.
     last_shared_by: usize,
+    /// Who waits only to know gives up: the store is about to be closed.
+    closing: bool,
     closed: bool,
+}
+
+/// Whether a wait goes on when a close has been announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    /// A write or a flush that is under way: a close lets it end.
+    ToTheEnd,
+    /// For a ticket: nothing is under way but the wait.
+    UntilClosing,
 }
 
 const EVERYTHING: LogPosition = LogPosition { segment: u64::MAX, offset: u64::MAX };
@@ -76,6 +87,7 @@ impl Durability {
             covered: start,
             waiting: [0; 2],
             last_shared_by: 0,
+            closing: false,
             closed: false,
         };
         let turns = [Condvar::new(), Condvar::new()];
@@ -101,7 +113,7 @@ impl Durability {
     /// Whether records may be appended, and the synced position to put in them.
     pub fn before_append(&self) -> Result<LogPosition> {
         let state = self.state.lock();
-        self.check(&state)?;
+        self.check(&state, Waits::ToTheEnd)?;
         Ok(state.durable)
     }
 
@@ -118,13 +130,33 @@ impl Durability {
     /// `false` when `timeout` passed first. A flush that this call runs itself is not cut short by
     /// the timeout; with a timeout of zero it runs none.
     pub fn wait(&self, position: LogPosition, timeout: Option<Duration>) -> Result<bool> {
+        self.wait_as(Waits::ToTheEnd, position, timeout)
+    }
+
+    /// The same for a caller who only wants to know: fails with `Closed` as soon as
+    /// [`Durability::announce_close`] is called, unless a flush that it runs itself makes
+    /// `position` durable.
+    pub fn wait_until_closing(
+        &self,
+        position: LogPosition,
+        timeout: Option<Duration>,
+    ) -> Result<bool> {
+        self.wait_as(Waits::UntilClosing, position, timeout)
+    }
+
+    fn wait_as(
+        &self,
+        waits: Waits,
+        position: LogPosition,
+        timeout: Option<Duration>,
+    ) -> Result<bool> {
         let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
         let mut state = self.state.lock();
         loop {
             if state.durable >= position {
                 return Ok(true);
             }
-            if let Err(error) = self.check(&state) {
+            if let Err(error) = self.check(&state, waits) {
                 // It may be this thread that was chosen to flush next: nobody will.
                 self.wake_all();
                 return Err(error);
@@ -144,6 +176,12 @@ impl Durability {
         }
     }
 
+    /// Ends the waits of [`Durability::wait_until_closing`], now and from now on. Writes go on.
+    pub fn announce_close(&self) {
+        self.state.lock().closing = true;
+        self.wake_all();
+    }
+
     /// Ends all waiting: what is not durable yet fails with `Closed`, as do later appends.
     pub fn close(&self) {
         self.state.lock().closed = true;
@@ -154,9 +192,12 @@ impl Durability {
         self.turns.iter().for_each(|turn| _ = turn.notify_all());
     }
 
-    fn check(&self, state: &State) -> Result<()> {
+    fn check(&self, state: &State, waits: Waits) -> Result<()> {
         if state.closed {
             return Err(Error::new(ErrorKind::Closed, "the log has been closed"));
+        }
+        if state.closing && waits == Waits::UntilClosing {
+            return Err(Error::new(ErrorKind::Closed, "the store is being closed"));
         }
         self.health.check()
     }

@@ -110,6 +110,12 @@ impl Log {
         self.next_due.load(Ordering::Acquire) && !self.spares.has_next()
     }
 
+    /// Whether no space is missing that should have been made ready: on a disk that has become
+    /// full, the next segment or the reserve.
+    pub fn has_space(&self) -> bool {
+        self.spares.has_reserve() && !self.needs_preparation()
+    }
+
     /// Makes the next segment ready, and the reserve if it was used. For a background thread.
     /// A failure changes nothing; after `Full` try again when there may be space.
     pub fn prepare_next(&self) -> Result<()> {
@@ -122,6 +128,20 @@ impl Log {
     /// flush this thread runs itself.
     pub fn wait_durable(&self, position: LogPosition, timeout: Option<Duration>) -> Result<bool> {
         self.durability.wait(position, timeout)
+    }
+
+    /// The same for who only wants to know: [`Log::announce_close`] ends it, with `Closed`.
+    pub fn wait_until_closing(
+        &self,
+        position: LogPosition,
+        timeout: Option<Duration>,
+    ) -> Result<bool> {
+        self.durability.wait_until_closing(position, timeout)
+    }
+
+    /// Ends the waits of [`Log::wait_until_closing`]; all else goes on.
+    pub fn announce_close(&self) {
+        self.durability.announce_close();
     }
 
     /// Makes everything appended so far durable; returns how far that is.

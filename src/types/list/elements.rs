@@ -75,7 +75,7 @@ impl Tx<'_> {
             return Ok(());
         }
         let body = Body::Span { version: list.version, head: list.head, tail: list.tail };
-        self.put_record(list.key, encode_collection(list.header, body))
+        self.put_record(list.key, encode_collection(list.header, &body))
     }
 }
 

@@ -26,25 +26,35 @@ fn tally<T: Eq + std::hash::Hash>(drawn: &[Bytes], part: impl Fn(&[u8]) -> T) ->
     counts
 }
 
-/// SRANDMEMBER of the set, both ways: rows drawn where they are stored, and, since the transaction
-/// has written one of them itself, a descent of the members' bytes.
-fn both_ways(db: &Db, count: i64) -> [Vec<Bytes>; 2] {
+/// SRANDMEMBER of the set in three ways: rows drawn where they are stored; the same in a
+/// transaction that has written half of them itself; a descent of the members' bytes.
+fn all_ways(db: &Db, count: i64) -> [Vec<Bytes>; 3] {
     let drawn = db.srandmember_count(b"s", count).unwrap();
-    let descended = db.write(&[b"s"], |tx| {
-        let first = tx.smembers(b"s")?.swap_remove(0);
-        tx.srem(b"s", &[&first])?;
-        tx.sadd(b"s", &[&first])?;
+    let written = db.write(&[b"s"], |tx| {
+        let members = tx.smembers(b"s")?;
+        let some: Vec<_> = members.iter().step_by(2).map(|member| &member[..]).collect();
+        tx.srem(b"s", &some)?;
+        tx.sadd(b"s", &some)?;
         tx.srandmember_count(b"s", count)
     });
+    let descended = db.read(|tx| {
+        let set = tx.collection(b"s", crate::types::Type::Set)?.unwrap();
+        let mut sampler = Sampler::new(tx, &set);
+        match Choice::of_count(count) {
+            Choice::Different(wanted) => sampler.different(wanted),
+            Choice::Repeated(wanted) => sampler.repeated(wanted),
+        }
+    });
+    let descended = descended.unwrap().into_iter().map(|sampled| sampled.member).collect();
     assert_eq!(db.check().unwrap(), [""; 0]);
-    [drawn, descended.unwrap()]
+    [drawn, written.unwrap(), descended]
 }
 
-/// [`both_ways`], several times over.
-fn both_ways_often(db: &Db, count: i64, times: usize) -> [Vec<Bytes>; 2] {
-    let mut all = [Vec::new(), Vec::new()];
+/// [`all_ways`], several times over.
+fn all_ways_often(db: &Db, count: i64, times: usize) -> [Vec<Bytes>; 3] {
+    let mut all = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..times {
-        for (all, drawn) in all.iter_mut().zip(both_ways(db, count)) {
+        for (all, drawn) in all.iter_mut().zip(all_ways(db, count)) {
             all.extend(drawn);
         }
     }
@@ -67,7 +77,7 @@ fn every_member_of_a_small_collection_is_equally_likely() {
 #[test]
 fn numbered_members_of_a_large_collection_are_equally_likely() {
     let db = numbered(20_000);
-    for drawn in both_ways_often(&db, -2_000, 10) {
+    for drawn in all_ways_often(&db, -2_000, 10) {
         assert_eq!(drawn.len(), 20_000);
         // The thousands' digit, then the last digit: a thousand of each in the whole set.
         let (thousands, units) = (tally(&drawn, |m| (m[9], m[10])), tally(&drawn, |m| m[13]));
@@ -81,7 +91,7 @@ fn numbered_members_of_a_large_collection_are_equally_likely() {
 fn a_lone_member_beside_many_is_drawn_no_more_often_than_its_share() {
     let many = (0..9_999u32).map(|n| format!("many:{n:05}").into_bytes());
     let db = set_of(many.chain([b"lone".to_vec(), Vec::new(), vec![0xff; 9]]));
-    for drawn in both_ways(&db, -3_000) {
+    for drawn in all_ways(&db, -3_000) {
         let strange = drawn.iter().filter(|member| !member.starts_with(b"many")).count();
         // Without weighing it would be three of four.
         assert!(strange < 30, "{strange} of 3000");
@@ -91,8 +101,8 @@ fn a_lone_member_beside_many_is_drawn_no_more_often_than_its_share() {
 #[test]
 fn names_that_are_prefixes_of_each_other_end_too() {
     let db = set_of((1..5_000).map(|length| vec![0xff; length]));
-    assert_eq!(both_ways(&db, -20).map(|drawn| drawn.len()), [20, 20]);
-    for drawn in both_ways(&db, 100) {
+    assert_eq!(all_ways(&db, -20).map(|drawn| drawn.len()), [20, 20, 20]);
+    for drawn in all_ways(&db, 100) {
         assert_eq!(drawn.into_iter().collect::<HashSet<_>>().len(), 100);
     }
 }
@@ -116,7 +126,7 @@ fn different_members_are_different_whatever_their_number() {
 fn random_bytes_are_spread_over_the_whole_range() {
     let mut random = SplitMix64::new(7);
     let db = set_of((0..8_000).map(|_| random.next_u64().to_be_bytes().to_vec()));
-    for drawn in both_ways(&db, -2_000) {
+    for drawn in all_ways(&db, -2_000) {
         let quarters = tally(&drawn, |member| member[0] / 64);
         assert!((0..4).all(|quarter| (400..600).contains(&quarters[&quarter])), "{quarters:?}");
     }
@@ -128,7 +138,7 @@ fn names_of_letters_and_digits_are_equally_likely() {
     let pairs = letters.iter().flat_map(|a| letters.iter().map(move |b| [*a, *b]));
     let names = pairs.flat_map(|[a, b]| [vec![a, b], vec![a, b, b'0'], vec![a, b, b'1']]);
     let db = set_of(names.chain([Vec::new()]));
-    for drawn in both_ways_often(&db, -3_000, 8) {
+    for drawn in all_ways_often(&db, -3_000, 8) {
         assert_eq!(drawn.len(), 24_000);
         // Below `A` and `a` lie bytes that no name has; each first letter is one of 62.
         let counts = tally(&drawn, |member| member.first().copied());
@@ -198,4 +208,29 @@ fn what_is_left_of_a_collection_that_was_mostly_removed_is_equally_likely() {
     assert_eq!(thousands.len(), 5);
     assert!(thousands.values().all(|count| (800..1200).contains(count)), "{thousands:?}");
     assert_eq!(db.check().unwrap(), [""; 0]);
+}
+
+#[test]
+fn a_transaction_draws_what_it_added_and_never_what_it_removed() {
+    let db = numbered(1_000);
+    db.write(&[b"s"], |tx| {
+        let gone: Vec<_> = (0..500).map(|n| format!("member:{n:07}").into_bytes()).collect();
+        tx.srem(b"s", &gone.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        let new: Vec<_> = (0..500).map(|n| format!("new:{n:07}").into_bytes()).collect();
+        tx.sadd(b"s", &new.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        let drawn = tx.srandmember_count(b"s", -300)?;
+        assert!(drawn.iter().all(|member| !gone.iter().any(|it| it == member)));
+        // Half of the members; the standard deviation is 9.
+        let added = drawn.iter().filter(|member| member.starts_with(b"new")).count();
+        assert!((90..210).contains(&added), "{added} of 300");
+        let mut popped = HashSet::new();
+        for _ in 0..1_000 {
+            popped.extend(tx.spop(b"s")?);
+        }
+        assert_eq!(popped.len(), 1_000, "each once");
+        assert_eq!(tx.spop(b"s")?, None);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(db.exists(&[b"s"]).unwrap(), 0);
 }

@@ -32,7 +32,7 @@ commands! {
     write [key] fn spop(key: &[u8]) -> Option<Bytes>;
     /// SPOP with a count: removes that many members chosen at random.
     write [key] fn spop_count(key: &[u8], count: u64) -> Vec<Bytes>;
-    /// SRANDMEMBER: a member chosen at random. Up to 4096 members all are equally likely; among
+    /// SRANDMEMBER: a member chosen at random. Up to 64 members all are equally likely; among
     /// more some may be a little less likely than others.
     read fn srandmember(key: &[u8]) -> Option<Bytes>;
     /// SRANDMEMBER with a count: that many different members, all if there are fewer; of a

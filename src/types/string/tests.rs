@@ -24,7 +24,7 @@ fn open_at(now_ms: u64) -> (Db, Arc<ManualClock>) {
 /// A key of another type that expires then.
 fn put_list(db: &Db, key: &[u8], expire_ms: u64) {
     let body = Body::Span { version: 1, head: 5, tail: 6 };
-    let record = encode_collection(Header { kind: Type::List, expire_ms }, body);
+    let record = encode_collection(Header { kind: Type::List, expire_ms }, &body);
     db.write(&[key], |tx| tx.put_record(key, record)).unwrap();
 }
 

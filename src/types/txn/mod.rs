@@ -222,6 +222,11 @@ impl<'a> Tx<'a> {
         self.overlay.assignments().is_empty()
     }
 
+    /// Whether what is kept aside may be of any size.
+    pub(crate) fn unlimited(&self) -> bool {
+        self.overlay.most_bytes() == usize::MAX
+    }
+
     /// Rows that begin with this are in the store, newer than the moment this looks at.
     pub(crate) fn note_spilled(&mut self, prefix: Prefix) {
         self.overlay.spilled.push(prefix);
@@ -285,26 +290,34 @@ impl<'a> Tx<'a> {
         Walk::new(base, aside, backward)
     }
 
-    /// Draws rows of `[lower, upper)` at random; `None` if some of them are written here. `keep` as
-    /// in [`Tx::rows_cached`].
+    /// What is kept aside of the rows of `[lower, upper)`; `None`: removed.
+    pub(crate) fn written(
+        &self,
+        tree: TreeId,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+    ) -> impl Iterator<Item = (&[u8], Option<&Bytes>)> {
+        let bounds = (Bound::Included(lower), upper.map_or(Bound::Unbounded, Bound::Excluded));
+        let writes = self.overlay.of(tree).filter(|writes| !writes.is_empty());
+        let range = writes.map(|writes| writes.range::<[u8], _>(bounds));
+        range.into_iter().flatten().map(|(row, value)| (row.as_slice(), value.as_ref()))
+    }
+
+    /// Draws rows of `[lower, upper)` at random, of those in the store, not of those that are kept
+    /// aside. `keep` as in [`Tx::rows_cached`].
     pub(crate) fn row_sampler(
         &self,
         tree: TreeId,
         lower: &[u8],
         upper: Option<&[u8]>,
         keep: bool,
-    ) -> Result<Option<Sampler>> {
-        let bounds = (Bound::Included(lower), upper.map_or(Bound::Unbounded, Bound::Excluded));
-        let writes = self.overlay.of(tree).filter(|writes| !writes.is_empty());
-        if writes.is_some_and(|writes| writes.range::<[u8], _>(bounds).next().is_some()) {
-            return Ok(None);
-        }
+    ) -> Result<Sampler> {
         let options = IterOptions {
             lower: Some(Bytes::copy_from_slice(lower)),
             upper: upper.map(Bytes::copy_from_slice),
             no_fill: !keep,
         };
-        self.moment_of(lower)?.sampler(tree, options).map(Some)
+        self.moment_of(lower)?.sampler(tree, options)
     }
 
     /// The record of a key that exists: it has not expired.

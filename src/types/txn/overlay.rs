@@ -42,6 +42,8 @@ pub(crate) struct Overlay {
     pub(super) touched: Option<Box<RefCell<Touched>>>,
     /// What was replaced since the first mark.
     replaced: Vec<Replaced>,
+    /// The keys of that, one after the other.
+    replaced_keys: Vec<u8>,
     marks: u32,
     bytes: usize,
     most_bytes: usize,
@@ -61,6 +63,7 @@ impl Default for Overlay {
             own_spaces_from: u32::MAX,
             touched: None,
             replaced: Vec::new(),
+            replaced_keys: Vec::new(),
             marks: 0,
             bytes: 0,
             most_bytes: usize::MAX,
@@ -72,7 +75,8 @@ impl Default for Overlay {
 #[derive(Debug)]
 struct Replaced {
     tree: TreeId,
-    key: Vec<u8>,
+    /// Where its key begins in `replaced_keys`; it ends where the next one begins.
+    key_at: usize,
     /// `None` if the key was not kept aside.
     by: Option<Option<Bytes>>,
 }
@@ -112,11 +116,15 @@ impl Overlay {
             self.overflowed = true;
             return;
         }
-        let old = writes.insert(key.to_vec(), value);
+        let old = match writes.get_mut(key) {
+            Some(place) => Some(std::mem::replace(place, value)),
+            None => writes.insert(key.to_vec(), value),
+        };
         let cost_of_old = old.as_ref().map_or(0, |old| cost(key, old.as_ref()));
         self.bytes = (self.bytes + cost_of_new).saturating_sub(cost_of_old);
         if self.marks > 0 {
-            self.replaced.push(Replaced { tree, key: key.to_vec(), by: old });
+            self.replaced.push(Replaced { tree, key_at: self.replaced_keys.len(), by: old });
+            self.replaced_keys.extend_from_slice(key);
         }
     }
 
@@ -156,6 +164,7 @@ impl Overlay {
         self.marks = self.marks.saturating_sub(1);
         if self.marks == 0 {
             self.replaced.clear();
+            self.replaced_keys.clear();
         }
     }
 
@@ -163,7 +172,8 @@ impl Overlay {
     /// they held was seen.
     pub(super) fn go_back(&mut self, mark: &Mark) {
         while self.replaced.len() > mark.replaced {
-            let Some(Replaced { tree, key, by }) = self.replaced.pop() else { break };
+            let Some(Replaced { tree, key_at, by }) = self.replaced.pop() else { break };
+            let key = self.replaced_keys.split_off(key_at);
             let Some(writes) = self.writes.get_mut(tree.index()) else { continue };
             match by {
                 Some(old) => writes.insert(key, old),
@@ -208,7 +218,7 @@ impl Overlay {
 
     /// The writes as a batch.
     pub(crate) fn batch(&self) -> Batch {
-        let mut batch = Batch::new();
+        let mut batch = Batch::with_capacity(self.bytes);
         for (tree, writes) in (0u8..).zip(&self.writes) {
             for (key, value) in writes {
                 match value {

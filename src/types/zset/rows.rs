@@ -25,21 +25,31 @@ use crate::types::zset::span::Span;
 #[derive(Clone, Debug)]
 pub(super) struct ZSet {
     rows: Collection,
+    /// Removals that the record counted when it was read.
+    removed_before: u64,
 }
+
+/// The ends of the score rows are looked for after this many removals: a walk from an end then
+/// steps over no more removed rows than that. Fewer in the tests of this crate, see `renew`.
+const REMOVALS_BETWEEN_LOOKS: u64 = if cfg!(test) { 2 } else { 16 };
+/// One of this many changes of a score is counted, as this many removals: a count of each would
+/// write the record every time.
+const CHANGES_COUNTED_AT_ONCE: u32 = 16;
 
 impl Tx<'_> {
     /// The sorted set at `key`, if the key exists.
     pub(super) fn zset(&self, key: &[u8]) -> Result<Option<ZSet>> {
-        Ok(self.collection(key, Type::ZSet)?.map(|rows| ZSet { rows }))
+        Ok(self.collection(key, Type::ZSet)?.map(ZSet::new))
     }
 
     /// The sorted set at `key`, or a new empty one.
     pub(super) fn zset_or_new(&mut self, key: &[u8]) -> Result<ZSet> {
-        Ok(ZSet { rows: self.collection_or_new(key, Type::ZSet)? })
+        Ok(ZSet::new(self.collection_or_new(key, Type::ZSet)?))
     }
 
     /// Writes the record of a sorted set that changed.
-    pub(super) fn save_zset(&mut self, zset: &ZSet) -> Result<()> {
+    pub(super) fn save_zset(&mut self, zset: &mut ZSet) -> Result<()> {
+        zset.tighten(self)?;
         self.save(&zset.rows)
     }
 }
@@ -56,6 +66,10 @@ fn damaged(what: &str) -> Error {
 }
 
 impl ZSet {
+    fn new(rows: Collection) -> Self {
+        Self { removed_before: rows.wear().removed(), rows }
+    }
+
     /// Number of members.
     pub(super) fn len(&self) -> u64 {
         self.rows.len()
@@ -86,19 +100,57 @@ impl ZSet {
     ) -> Result<()> {
         let value = Bytes::copy_from_slice(&score.to_bits().to_le_bytes());
         self.rows.put_over(tx, member, value, old.is_some())?;
+        let row = score_key(self.rows.prefix(), score, member);
+        self.rows.admit_score(&row);
         if let Some(old) = old {
-            tx.remove_row(SCORE, &score_key(self.rows.prefix(), old, member));
+            self.remove_score(tx, old, member);
+            if tx.store().one_in(CHANGES_COUNTED_AT_ONCE) {
+                self.rows.wear_mut().count_removed(CHANGES_COUNTED_AT_ONCE);
+            }
         }
         // After the removal: both are one row when only the sign of a zero changes.
-        tx.put_row(SCORE, &score_key(self.rows.prefix(), score, member), Bytes::new());
+        tx.put_row(SCORE, &row, Bytes::new());
         Ok(())
+    }
+
+    fn remove_score(&mut self, tx: &mut Tx<'_>, score: f64, member: &[u8]) {
+        let row = score_key(self.rows.prefix(), score, member);
+        tx.remove_row(SCORE, &row);
+        self.rows.score_removed(&row);
+    }
+
+    /// Looks for the ends of the score rows if they may have moved and much was removed since the
+    /// last time.
+    fn tighten(&mut self, tx: &Tx<'_>) -> Result<()> {
+        let looks = |removed: u64| removed / REMOVALS_BETWEEN_LOOKS;
+        let due = looks(self.rows.wear().removed()) > looks(self.removed_before);
+        if !due || self.rows.is_worn() || self.len() == 0 {
+            return Ok(());
+        }
+        if self.rows.wear().first_is_loose()
+            && let Some(first) = self.end_row(tx, false)?
+        {
+            self.rows.wear_mut().begins_at(&first);
+        }
+        if self.rows.wear().end_is_loose()
+            && let Some(last) = self.end_row(tx, true)?
+        {
+            self.rows.wear_mut().ends_with(&last);
+        }
+        Ok(())
+    }
+
+    /// The sub key of the first score row, or of the last one.
+    fn end_row(&self, tx: &Tx<'_>, last: bool) -> Result<Option<Vec<u8>>> {
+        let mut walk = self.walk(tx, &Span::all(), last)?;
+        Ok(walk.advance()?.then(|| walk.sub_key().to_vec()))
     }
 
     /// Removes a member; the score it had.
     pub(super) fn remove(&mut self, tx: &mut Tx<'_>, member: &[u8]) -> Result<Option<f64>> {
         let Some(value) = self.rows.remove(tx, member)? else { return Ok(None) };
         let score = stored_score(&value)?;
-        tx.remove_row(SCORE, &score_key(self.rows.prefix(), score, member));
+        self.remove_score(tx, score, member);
         Ok(Some(score))
     }
 

@@ -16,6 +16,9 @@ pub(crate) fn not_a_bound() -> Error {
 /// Reads a score. What a double cannot hold is refused, except when it is written as infinite.
 pub(crate) fn parse_score(text: &[u8]) -> Result<f64> {
     let score = parse_float(text)?;
+    if score.is_normal() {
+        return Ok(score);
+    }
     let lower = text.to_ascii_lowercase();
     let vanished = score == 0.0 && has_digits(&lower);
     if vanished || (score.is_infinite() && !lower.contains(&b'i')) {

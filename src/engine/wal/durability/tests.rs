@@ -172,6 +172,23 @@ fn closing_wakes_those_who_wait() {
 }
 
 #[test]
+fn an_announced_close_ends_waits_for_tickets_and_lets_writes_go_on() {
+    let fs = TestFs::new();
+    let log = log_on(&fs);
+    let first = log.append(&[b"one"], false).unwrap();
+    assert!(log.wait_until_closing(first, None).unwrap());
+    log.announce_close();
+    assert!(log.wait_until_closing(first, None).unwrap(), "it was durable before");
+    let second = log.append(&[b"two"], false).unwrap();
+    for timeout in [None, Some(Duration::ZERO), Some(Duration::from_secs(60))] {
+        let error = log.wait_until_closing(second, timeout).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Closed);
+    }
+    assert_eq!(log.sync_count(), 1, "who gives up flushes nothing");
+    assert!(log.wait_durable(second, None).unwrap());
+}
+
+#[test]
 fn a_fault_elsewhere_leaves_nobody_waiting() {
     // Once a flusher-to-be that found the store degraded left without waking the others.
     let fs = TestFs::new();

@@ -1,6 +1,7 @@
 //! Tables that are judged: what goes unread, what is rewritten, and what must stay, at bad moments.
 
 use crate::encoding::keys::{prefix, row_key};
+use crate::encoding::wear::Wear;
 use crate::engine::{Batch, Stats, WriteOptions};
 
 use super::*;
@@ -106,8 +107,8 @@ fn rows_of_a_version_being_built_are_not_dropped_unread() {
                 return crate::types::number::parse_integer(b"given up").map(|_| ());
             }
             let header = Header { kind: Type::Hash, expire_ms: 0 };
-            let body = Body::Members { version, size: 10 };
-            tx.put_record(b"big", crate::encoding::meta::encode_collection(header, body))
+            let body = Body::Members { version, size: 10, wear: Wear::default() };
+            tx.put_record(b"big", crate::encoding::meta::encode_collection(header, &body))
         });
         assert_eq!(result.is_ok(), finished);
         assert_eq!(reclaim(&db).0, u64::from(!finished));

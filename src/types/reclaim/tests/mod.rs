@@ -75,7 +75,9 @@ fn members(db: &Db, reader: &Reader, key: &[u8]) -> Option<BTreeSet<u32>> {
     let space = db.store().spaces().of(0).unwrap();
     let record = reader.get(META, &meta_key(space, key)).unwrap()?;
     assert_eq!(Header::decode(&record).unwrap().kind, Type::Hash);
-    let Ok(Body::Members { version, size }) = Body::decode(Type::Hash, &record) else { panic!() };
+    let Ok(Body::Members { version, size, .. }) = Body::decode(Type::Hash, &record) else {
+        panic!()
+    };
     let prefix = prefix(space, key, version);
     let options = IterOptions {
         lower: Some(prefix.to_vec().into()),

@@ -2,6 +2,7 @@
 
 use crate::encoding::keys::{prefix, row_key};
 use crate::encoding::meta::{Body, Header, encode_collection, with_expiry};
+use crate::encoding::wear::Wear;
 use crate::engine::{Batch, WriteOptions};
 use crate::types::Type;
 use crate::types::txn::{DATA, SCORE};
@@ -195,7 +196,13 @@ fn rows_of_a_version_being_built_stay_and_go_when_it_is_given_up() {
                 return crate::types::number::parse_integer(b"given up").map(|_| ());
             }
             let header = Header { kind: Type::Hash, expire_ms: 0 };
-            tx.put_record(b"big", encode_collection(header, Body::Members { version, size: 10 }))
+            tx.put_record(
+                b"big",
+                encode_collection(
+                    header,
+                    &Body::Members { version, size: 10, wear: Wear::default() },
+                ),
+            )
         });
         assert_eq!(result.is_ok(), finished);
         db.compact().unwrap();
