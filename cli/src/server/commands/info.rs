@@ -109,7 +109,7 @@ fn memory(server: &Server, lines: &mut Lines) {
     lines.add("mem_clients_normal", buffers);
     lines.add("maxmemory", server.settings.value("maxmemory"));
     lines.add("maxmemory_policy", server.settings.value("maxmemory-policy"));
-    lines.add("mem_allocator", "libc");
+    lines.add("mem_allocator", "mimalloc");
 }
 
 /// What the system says this process takes.
