@@ -23,6 +23,7 @@ need readelf binutils
 need pkg-config pkg-config
 need cmake cmake
 need luajit luajit
+need tmux tmux
 # Debian packs a part of Python's own library apart.
 python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3-venv"
 python3 -m pip --version >/dev/null 2>&1 || missing="$missing python3-pip"

@@ -30,6 +30,11 @@ impl Failure {
         self.damage
     }
 
+    /// What was done before it, said as well.
+    pub(crate) fn and(self, more: &str) -> Self {
+        Self { message: format!("{}; {more}", self.message), ..self }
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code)
     }

@@ -15,6 +15,9 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+/// The exit status of a program that was asked to stop and did, as shells give it for Ctrl-C.
+const STOPPED: u8 = 130;
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -24,6 +27,9 @@ fn main() -> ExitCode {
         Err(failure) => {
             // Nothing is left to do when standard error is gone too.
             let _ = writeln!(std::io::stderr(), "lsmkv: {failure}");
+            if transfer::Interrupt::stopped_the_program() {
+                return ExitCode::from(STOPPED);
+            }
             failure.exit_code()
         }
     }

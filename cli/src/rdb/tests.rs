@@ -10,6 +10,12 @@ use super::checksum::update;
 use crate::failure::Failure;
 use crate::transfer::{Body, Chunk, Source};
 
+mod newer;
+mod sweep;
+
+/// When these dumps are read.
+const NOW: u64 = 1_800_000_000_000;
+
 /// A dump with this content, and its checksum.
 fn dump(version: u32, content: &[u8]) -> Vec<u8> {
     let mut bytes = format!("REDIS{version:04}").into_bytes();
@@ -22,7 +28,7 @@ fn dump(version: u32, content: &[u8]) -> Vec<u8> {
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<Chunk>, Failure> {
-    let mut source = RdbSource::new(bytes)?;
+    let mut source = RdbSource::new(bytes, NOW)?;
     let mut chunks = Vec::new();
     while let Some(chunk) = source.next()? {
         chunks.push(chunk);
@@ -163,7 +169,7 @@ fn what_has_no_place_here_is_skipped_and_counted() {
     content.extend_from_slice(&[0xf5, 2, b'f', b'n']);
     content.extend_from_slice(&[0, 1, b'k', 1, b'v']);
     let bytes = dump(11, &content);
-    let mut source = RdbSource::new(&bytes[..]).unwrap();
+    let mut source = RdbSource::new(&bytes[..], NOW).unwrap();
     assert_eq!(source.next().unwrap().unwrap().key, "k");
     assert_eq!(source.next().unwrap(), None);
     let skipped: Vec<_> = source.skipped().iter().map(|(what, count)| (*what, *count)).collect();

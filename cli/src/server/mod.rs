@@ -14,6 +14,7 @@ mod connection;
 mod counters;
 mod event_loop;
 mod execute;
+mod flusher;
 mod log;
 mod mailbox;
 mod pop;

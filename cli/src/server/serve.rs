@@ -13,6 +13,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::event_loop::{EventLoop, MAILBOX};
+use super::flusher::Flusher;
 use super::log;
 use super::mailbox::Mailbox;
 use super::settings::Settings;
@@ -95,7 +96,7 @@ impl ServeArgs {
     }
 
     fn settings(&self, options: &Options) -> Settings {
-        let settings = Settings::new(options.sync != SyncMode::Off);
+        let settings = Settings::new();
         let bind: Vec<_> = self.bind.iter().map(ToString::to_string).collect();
         settings.start_with("bind", &bind.join(" "));
         settings.start_with("port", &self.port);
@@ -143,6 +144,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Outcome {
         log::line(&format!("listening on {}", listener.name()));
     }
     let threads = start(&server, listeners)?;
+    // A store that flushes itself goes on with that, whatever CONFIG SET says.
+    let flusher = (sync == SyncMode::Off).then(|| Flusher::start(&server)).transpose()?;
     if signals.forever().next().is_some() {
         log::line("asked to stop");
     }
@@ -151,6 +154,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Outcome {
         // A thread that panicked has said so.
         let _ = thread.join();
     }
+    drop(flusher);
     server.db.close()?;
     log::line("everything is on disk, goodbye");
     Ok(ExitCode::SUCCESS)

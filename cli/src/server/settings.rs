@@ -87,8 +87,8 @@ pub(crate) struct Settings {
     values: RwLock<BTreeMap<&'static str, String>>,
     /// Whether a reply waits until what it says is durable.
     durable: AtomicBool,
-    /// Whether the store flushes in the background when replies do not wait.
-    can_flush_later: bool,
+    /// Whether what was written is flushed every second.
+    flushes_every_second: AtomicBool,
     has_password: AtomicBool,
     max_clients: AtomicUsize,
     idle_limit_s: AtomicU64,
@@ -99,13 +99,13 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// The defaults. `can_flush_later`: the store was opened to flush in the background.
-    pub(crate) fn new(can_flush_later: bool) -> Self {
+    /// The defaults.
+    pub(crate) fn new() -> Self {
         let values = PARAMETERS.iter().map(|(name, _, value)| (*name, (*value).to_owned()));
         let settings = Self {
             values: RwLock::new(values.collect()),
             durable: AtomicBool::new(false),
-            can_flush_later,
+            flushes_every_second: AtomicBool::new(false),
             has_password: AtomicBool::new(false),
             max_clients: AtomicUsize::new(0),
             idle_limit_s: AtomicU64::new(0),
@@ -145,10 +145,6 @@ impl Settings {
             };
             let value = std::str::from_utf8(value).map_err(|_| refusal(&name, "not a text"))?;
             let value = normal(*kind, value).map_err(|why| refusal(&name, why))?;
-            if *known == "appendfsync" && value == "everysec" && !self.can_flush_later {
-                let why = "the server was started without background flushes";
-                return Err(refusal(&name, why));
-            }
             accepted.push((*known, value));
         }
         self.values.write().extend(accepted);
@@ -158,7 +154,9 @@ impl Settings {
 
     fn refresh(&self) {
         let bytes = |name: &str| self.value(name).parse::<usize>().unwrap_or(usize::MAX);
-        self.durable.store(self.value("appendfsync") == "always", RELAXED);
+        let flushes = self.value("appendfsync");
+        self.durable.store(flushes == "always", RELAXED);
+        self.flushes_every_second.store(flushes == "everysec", RELAXED);
         self.has_password.store(!self.value("requirepass").is_empty(), RELAXED);
         self.max_clients.store(bytes("maxclients"), RELAXED);
         self.idle_limit_s.store(bytes("timeout") as u64, RELAXED);
@@ -170,6 +168,10 @@ impl Settings {
 
     pub(crate) fn durable(&self) -> bool {
         self.durable.load(RELAXED)
+    }
+
+    pub(crate) fn flushes_every_second(&self) -> bool {
+        self.flushes_every_second.load(RELAXED)
     }
 
     pub(crate) fn needs_password(&self) -> bool {
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn several_are_set_together_or_not_at_all() {
-        let settings = Settings::new(true);
+        let settings = Settings::new();
         set(&settings, &[("timeout", "7"), ("MAXCLIENTS", "5"), ("appendfsync", "always")])
             .unwrap();
         assert_eq!((settings.idle_limit_s(), settings.max_clients()), (7, 5));
@@ -301,15 +303,20 @@ mod tests {
     }
 
     #[test]
-    fn background_flushes_cannot_be_asked_of_a_store_that_has_none() {
-        let settings = Settings::new(false);
-        assert!(set(&settings, &[("appendfsync", "everysec")]).is_err());
-        set(&settings, &[("appendfsync", "always")]).unwrap();
+    fn how_writes_are_flushed_can_be_changed_to_anything() {
+        let settings = Settings::new();
+        for (mode, durable, every_second) in
+            [("no", false, false), ("everysec", false, true), ("always", true, false)]
+        {
+            set(&settings, &[("appendfsync", mode)]).unwrap();
+            assert_eq!(settings.durable(), durable, "{mode}");
+            assert_eq!(settings.flushes_every_second(), every_second, "{mode}");
+        }
     }
 
     #[test]
     fn passwords_are_compared_whole() {
-        let settings = Settings::new(true);
+        let settings = Settings::new();
         set(&settings, &[("requirepass", "secret")]).unwrap();
         assert!(settings.needs_password() && settings.is_password(b"secret"));
         for wrong in ["", "secre", "secrets", "Secret"] {

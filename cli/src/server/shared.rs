@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use super::catalog::Catalog;
 use super::clients::Clients;
+use super::commands::Keyspace;
 use super::counters::Counters;
 use super::mailbox::{Mailbox, Message};
 use super::saves::Saves;
@@ -29,6 +30,8 @@ pub(crate) struct Server {
     pub(crate) mailboxes: OnceLock<Vec<Mailbox>>,
     pub(crate) started: Instant,
     pub(crate) saves: Arc<Saves>,
+    /// What INFO knows of databases.
+    pub(crate) keyspace: Keyspace,
     stopping: AtomicBool,
     /// How the thread that waits for signals is told to stop.
     on_stop: Mutex<Option<Box<dyn FnOnce() + Send>>>,
@@ -49,6 +52,7 @@ impl Server {
             mailboxes: OnceLock::new(),
             started: Instant::now(),
             saves: Arc::new(Saves::new()),
+            keyspace: Keyspace::default(),
             stopping: AtomicBool::new(false),
             on_stop: Mutex::default(),
             last_failure: Mutex::default(),

@@ -8,6 +8,7 @@ use super::interpreter::{Done, Interpreter};
 use super::render::Style;
 use crate::failure::Failure;
 use crate::tools::dump::{Format, sink};
+use crate::tools::whole_file::WholeFile;
 use crate::tools::{check, inspect, tree};
 use crate::transfer::{Progress, StoreSource, copy};
 
@@ -42,7 +43,9 @@ impl Interpreter {
             [".dump", path] => {
                 let json = path.ends_with(".json") || path.ends_with(".jsonl");
                 let format = if json { Format::Json } else { Format::Resp };
-                self.dump(format, BufWriter::new(File::create(path)?))?;
+                let file = WholeFile::create(path.as_ref())?;
+                self.dump(format, BufWriter::new(file.writer()))?;
+                file.finish()?;
             }
             [".read", path] => return self.read(path, out),
             [".mode", "plain"] => self.style = Style::Readable { colours: false },
@@ -71,7 +74,7 @@ impl Interpreter {
 
     fn check(&mut self, out: &mut impl Write) -> Result<Done, Failure> {
         self.interrupt.clear();
-        let problems = check::problems(self.db(), self.interrupt.clone(), false)?;
+        let problems = check::problems(self.db(), &self.interrupt, false)?;
         for problem in &problems {
             writeln!(out, "{problem}")?;
         }

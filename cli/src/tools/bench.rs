@@ -92,7 +92,10 @@ pub(crate) fn bench(args: &BenchArgs) -> Outcome {
     }
     outcome?;
     closed?;
-    Ok(if interrupt.raised() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    if interrupt.raised() {
+        return Err(Failure::new("stopped; what was measured is incomplete"));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn run(args: &BenchArgs, db: &Db, interrupt: &Interrupt) -> Result<(), Failure> {

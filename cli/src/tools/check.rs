@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use lsmkv::Db;
@@ -34,7 +36,7 @@ pub(crate) fn check(args: &CheckArgs) -> Outcome {
         }
         Err(failure) => return Err(failure),
     };
-    let problems = problems(&db, Interrupt::catch(), args.quiet)?;
+    let problems = problems(&db, &Interrupt::catch(), args.quiet)?;
     for problem in &problems {
         writeln!(out, "{problem}")?;
     }
@@ -46,15 +48,37 @@ pub(crate) fn check(args: &CheckArgs) -> Outcome {
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Everything that is wrong, a line each.
-pub(crate) fn problems(db: &Db, interrupt: Interrupt, quiet: bool) -> Result<Vec<String>, Failure> {
-    let mut progress = Progress::new("bytes", interrupt, quiet);
+/// Everything that is wrong, a line each. The library looks up only between two tables, and not at
+/// all while it compares keys and members; since it only reads, an interruption leaves it to itself.
+pub(crate) fn problems(
+    db: &Db,
+    interrupt: &Interrupt,
+    quiet: bool,
+) -> Result<Vec<String>, Failure> {
+    let mut progress = Progress::new("bytes", interrupt.clone(), quiet);
+    let read = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+    let (db, noted, stop) = (db.clone(), Arc::clone(&read), interrupt.clone());
+    let found = interrupt.unless_raised(
+        move || find_problems(&db, &noted, &stop),
+        || {
+            let [done, total] = [0, 1].map(|at| read.get(at).map(|it| it.load(Ordering::Relaxed)));
+            progress.expect(total);
+            progress.set(done.unwrap_or(0));
+        },
+    );
+    found.unwrap_or_else(|| Err(Failure::new("stopped; nothing was found out")))
+}
+
+fn find_problems(
+    db: &Db,
+    [read, all]: &[AtomicU64; 2],
+    interrupt: &Interrupt,
+) -> Result<Vec<String>, Failure> {
     let damaged = db.verify(|done, total| {
-        progress.expect(Some(total));
-        progress.set(done);
-        if progress.interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        read.store(done, Ordering::Relaxed);
+        all.store(total, Ordering::Relaxed);
+        if interrupt.raised() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    progress.finish();
     let mut problems: Vec<String> = damaged.iter().map(ToString::to_string).collect();
     match db.check() {
         Ok(found) => problems.extend(found),

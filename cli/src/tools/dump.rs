@@ -1,18 +1,19 @@
 //! `lsmkv dump DIR` and `lsmkv load DIR`: a store as a portable file.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, BufWriter, Read, Write};
+use std::io::{BufRead as _, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use lsmkv::Db;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::store::{InspectArgs, StoreArgs};
+use crate::tools::whole_file::{WholeFile, named};
 use crate::transfer::{
-    Interrupt, JsonSink, JsonSource, Loaded, Progress, RespSink, Sink, StoreSink, StoreSource,
-    copy, load_commands,
+    Interrupt, Interruptible, JsonSink, JsonSource, Loaded, Progress, RespSink, Sink, StoreSink,
+    StoreSource, copy, load_commands,
 };
 
 /// The forms of a dump.
@@ -67,8 +68,9 @@ pub(crate) struct LoadArgs {
 
 pub(crate) fn dump(args: &DumpArgs) -> Outcome {
     let db = args.store.open_to_read()?;
-    let out: Box<dyn Write> = match &args.output {
-        Some(path) => Box::new(File::create(path).map_err(|e| named(path, &e))?),
+    let file = args.output.as_deref().map(WholeFile::create).transpose()?;
+    let out: Box<dyn Write + '_> = match &file {
+        Some(file) => Box::new(file.writer()),
         None => Box::new(std::io::stdout().lock()),
     };
     let mut progress = Progress::new("keys", Interrupt::catch(), args.quiet);
@@ -76,6 +78,8 @@ pub(crate) fn dump(args: &DumpArgs) -> Outcome {
     let mut source = StoreSource::new(&db, &args.databases, prefix, None);
     let mut sink = sink(BufWriter::with_capacity(256 << 10, out), args.format, args.replace);
     copy(&mut source, &mut *sink, &mut progress, &mut |_| Ok(()))?;
+    drop(sink);
+    file.map_or(Ok(()), WholeFile::finish)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -87,14 +91,14 @@ pub(crate) fn sink<'a>(out: impl Write + 'a, format: Format, replace: bool) -> B
     }
 }
 
-fn named(path: &std::path::Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("{}: {error}", path.display()))
-}
-
 pub(crate) fn load(args: &LoadArgs) -> Outcome {
-    let input: Box<dyn Read> = match &args.input {
-        Some(path) => Box::new(File::open(path).map_err(|e| named(path, &e))?),
-        None => Box::new(std::io::stdin().lock()),
+    let interrupt = Interrupt::catch();
+    let input = match &args.input {
+        Some(path) => {
+            let file = File::open(path).map_err(|e| named(path, &e))?;
+            Interruptible::new(|| file, &interrupt)
+        }
+        None => Interruptible::new(std::io::stdin, &interrupt),
     };
     let mut input = BufReader::with_capacity(256 << 10, input);
     let format = match args.format {
@@ -103,15 +107,14 @@ pub(crate) fn load(args: &LoadArgs) -> Outcome {
         None => Format::Resp,
     };
     let db = args.store.open()?;
-    let (interrupt, quiet) = (Interrupt::catch(), args.quiet);
-    let loaded = load_into(&db, input, format, interrupt, quiet);
+    let loaded = load_into(&db, input, format, interrupt, args.quiet);
     db.close()?;
     loaded
 }
 
 fn load_into(
     db: &Db,
-    input: BufReader<Box<dyn Read>>,
+    input: BufReader<Interruptible>,
     format: Format,
     interrupt: Interrupt,
     quiet: bool,

@@ -11,8 +11,8 @@ use crate::failure::{Failure, Outcome};
 use crate::rdb::RdbSource;
 use crate::store::{InspectArgs, StoreArgs};
 use crate::transfer::{
-    Copied, Interrupt, Progress, RedisSink, RedisSource, RedisUrl, Sink, Source, StateFile,
-    StoreSink, StoreSource, copy,
+    Copied, Interrupt, Interruptible, Progress, RedisSink, RedisSource, RedisUrl, Sink, Source,
+    StateFile, StoreSink, StoreSource, copy, now_ms,
 };
 
 /// Arguments of `import`.
@@ -57,6 +57,14 @@ pub(crate) struct ExportArgs {
     quiet: bool,
 }
 
+impl ExportArgs {
+    /// What is taken, if that is not everything: another part does not go on where this one was.
+    fn selection(&self) -> String {
+        let databases = self.databases.iter().map(|number| format!(" --db {number}"));
+        databases.chain(self.prefix.iter().map(|prefix| format!(" --prefix {prefix}"))).collect()
+    }
+}
+
 /// Copies, noting the progress, and removes the note at the end.
 fn resumable(
     source: &mut dyn Source,
@@ -73,7 +81,7 @@ fn resumable(
         }
         Err(failure) => {
             let file = state.path().display();
-            Err(Failure::new(format!("{failure}; the same command goes on ({file} says where)")))
+            Err(failure.and(&format!("the same command goes on ({file} says where)")))
         }
     }
 }
@@ -88,10 +96,11 @@ fn tell(copied: Copied, skipped: impl IntoIterator<Item = (String, u64)>) -> Out
 }
 
 pub(crate) fn import(args: &ImportArgs) -> Outcome {
+    let is_new = !args.store.dir.exists();
     let db = args.store.open()?;
     let mut sink = StoreSink::new(&db);
     let outcome = match (&args.from, &args.rdb) {
-        (Some(url), _) => import_from_server(args, url, &mut sink),
+        (Some(url), _) => import_from_server(args, url, &mut sink, is_new),
         (None, Some(path)) => import_from_file(args, path, &mut sink),
         (None, None) => Err(Failure::usage("import needs --from or --rdb")),
     };
@@ -99,10 +108,25 @@ pub(crate) fn import(args: &ImportArgs) -> Outcome {
     outcome
 }
 
-fn import_from_server(args: &ImportArgs, url: &str, sink: &mut StoreSink) -> Outcome {
+const STARTED_ANEW: &str = "the server was started anew";
+
+/// Why a copy that had come some way does not go on there.
+fn tell_again(why: &str) -> Result<(), Failure> {
+    Ok(writeln!(std::io::stderr(), "lsmkv: {why}: everything is copied from the beginning")?)
+}
+
+fn import_from_server(args: &ImportArgs, url: &str, sink: &mut StoreSink, is_new: bool) -> Outcome {
     let url = RedisUrl::parse(url)?;
     let state = StateFile::new(&args.store.dir, "import", &url.shown(), args.state.as_deref());
-    let mut source = RedisSource::new(&url, state.load()?.as_ref())?;
+    let mut place = state.load()?;
+    if place.is_some() && is_new {
+        tell_again("the store is a new one")?;
+        place = None;
+    }
+    let mut source = RedisSource::new(&url, place.as_ref(), &Interrupt::catch())?;
+    if place.is_some_and(|place| place.life != source.life()) {
+        tell_again(STARTED_ANEW)?;
+    }
     let copied = resumable(&mut source, sink, &state, args.quiet)?;
     let skipped = source.skipped();
     tell(copied, (skipped > 0).then(|| ("keys of other types".to_owned(), skipped)))
@@ -111,9 +135,11 @@ fn import_from_server(args: &ImportArgs, url: &str, sink: &mut StoreSink) -> Out
 fn import_from_file(args: &ImportArgs, path: &PathBuf, sink: &mut StoreSink) -> Outcome {
     let failed = |failure: &Failure| Failure::new(format!("{}: {failure}", path.display()));
     let file = File::open(path).map_err(|error| failed(&error.into()))?;
-    let mut source =
-        RdbSource::new(BufReader::with_capacity(256 << 10, file)).map_err(|it| failed(&it))?;
-    let mut progress = Progress::new("keys", Interrupt::catch(), args.quiet);
+    let interrupt = Interrupt::catch();
+    let file = Interruptible::new(|| file, &interrupt);
+    let mut source = RdbSource::new(BufReader::with_capacity(256 << 10, file), now_ms())
+        .map_err(|it| failed(&it))?;
+    let mut progress = Progress::new("keys", interrupt, args.quiet);
     let copied = copy(&mut source, sink, &mut progress, &mut |_| Ok(()));
     let copied = copied.map_err(|failure| failed(&failure))?;
     let skipped = source.skipped().iter().map(|(what, count)| ((*what).to_owned(), *count));
@@ -124,10 +150,17 @@ pub(crate) fn export(args: &ExportArgs) -> Outcome {
     let url = RedisUrl::parse(&args.to)?;
     let db = args.store.open_to_read()?;
     let dir = &args.store.store.dir;
-    let state = StateFile::new(dir, "export", &url.shown(), args.state.as_deref());
+    let copy = format!("{}{}", url.shown(), args.selection());
+    let state = StateFile::new(dir, "export", &copy, args.state.as_deref());
+    let mut sink = RedisSink::new(&url, &Interrupt::catch())?;
+    let mut place = state.load()?;
+    if place.as_ref().is_some_and(|place| place.life != sink.life()) {
+        tell_again(STARTED_ANEW)?;
+        place = None;
+    }
     let prefix = args.prefix.as_ref().map(|prefix| prefix.clone().into_bytes());
-    let mut source = StoreSource::new(&db, &args.databases, prefix, state.load()?.as_ref());
-    let mut sink = RedisSink::new(&url)?;
+    let source = StoreSource::new(&db, &args.databases, prefix, place.as_ref());
+    let mut source = source.for_target(sink.life().to_owned());
     let copied = resumable(&mut source, &mut sink, &state, args.quiet)?;
     tell(copied, [])
 }

@@ -11,3 +11,4 @@ pub(crate) mod repair;
 pub(crate) mod tree;
 pub(crate) mod upkeep;
 pub(crate) mod watch;
+pub(crate) mod whole_file;

@@ -106,18 +106,19 @@ fn rebuild(
         let range = KeyRange { values: true, no_fill: true, ..KeyRange::default() };
         for entry in db.iter(range)? {
             let entry = entry?;
+            let stop = || progress.interrupted();
             let found = match entry.value {
                 Some(value) => {
                     let body = Body::String(value);
                     put(&db, &mut sink, &entry.key, (true, true), body).map(|()| 1)
                 }
-                None => copy_members(&db, &mut sink, &entry.key, entry.kind),
+                None => copy_members(&db, &mut sink, &entry.key, entry.kind, &stop),
             };
-            account(&db, &entry.key, entry.kind, found, &mut copied)?;
-            progress.advance(1);
-            if progress.interrupted() {
+            if stop() {
                 return Err(Failure::new("stopped; nothing was written"));
             }
+            account(&db, &entry.key, entry.kind, found, &mut copied)?;
+            progress.advance(1);
         }
     }
     progress.finish();
@@ -173,8 +174,14 @@ fn put(
 /// Members of a key, some at each call; none at the end.
 type Parts<'a> = Box<dyn FnMut() -> Result<Vec<Member>, Failure> + 'a>;
 
-/// Writes the members that are there; returns how many.
-fn copy_members(db: &Db, sink: &mut StoreSink, key: &[u8], kind: Type) -> Result<u64, Failure> {
+/// Writes the members that are there, until `stop` says so; returns how many.
+fn copy_members(
+    db: &Db,
+    sink: &mut StoreSink,
+    key: &[u8],
+    kind: Type,
+    stop: &dyn Fn() -> bool,
+) -> Result<u64, Failure> {
     let mut parts: Parts<'_> = match kind {
         Type::List => elements(db, key)?,
         _ => {
@@ -194,7 +201,7 @@ fn copy_members(db: &Db, sink: &mut StoreSink, key: &[u8], kind: Type) -> Result
             put(db, sink, key, (found == 0, last), body)?;
         }
         found += count;
-        if last {
+        if last || stop() {
             return Ok(found);
         }
     }

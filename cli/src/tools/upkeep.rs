@@ -4,7 +4,6 @@ use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
 use lsmkv::Db;
@@ -12,7 +11,7 @@ use lsmkv::Db;
 use super::inspect::human;
 use crate::failure::{Failure, Outcome};
 use crate::store::StoreArgs;
-use crate::transfer::{Interrupt, Progress};
+use crate::transfer::{Interrupt, LOOK, Progress};
 
 /// Arguments of `compact`.
 #[derive(Args, Debug)]
@@ -47,10 +46,7 @@ fn table_bytes(db: &Db) -> Result<u64, Failure> {
 pub(crate) fn compact(args: &CompactArgs) -> Outcome {
     let db = args.store.open()?;
     let progress = Progress::new("bytes", Interrupt::catch(), args.quiet);
-    db.flush()?;
-    let before = table_bytes(&db)?;
-    let expired = db.clean_expired()?;
-    rewrite(&db, progress)?;
+    let (before, expired) = rewrite(&db, progress)?;
     let after = table_bytes(&db)?;
     db.close()?;
     let (before, after) = (human(before), human(after));
@@ -58,32 +54,38 @@ pub(crate) fn compact(args: &CompactArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Compacts in another thread, so that an interruption can close the store meanwhile: that ends a
-/// compaction between two tables, and what it had not installed is as if it had not begun.
-fn rewrite(db: &Db, mut progress: Progress) -> Result<(), Failure> {
-    const LOOK: Duration = Duration::from_millis(50);
+/// Bytes of tables before, and how many keys had expired. Works in another thread, so that an
+/// interruption can close the store meanwhile: that ends a compaction between two tables, and what it
+/// had not installed is as if it had not begun.
+fn rewrite(db: &Db, mut progress: Progress) -> Result<(u64, u64), Failure> {
     let written = || db.engine_stats().merge_written_bytes;
     let start = written();
     std::thread::scope(|scope| {
-        let work = scope.spawn(|| db.compact());
+        let work = scope.spawn(|| {
+            db.flush()?;
+            let before = table_bytes(db)?;
+            let expired = db.clean_expired()?;
+            db.compact()?;
+            Ok((before, expired))
+        });
         while !work.is_finished() {
             if progress.interrupted() {
                 db.close()?;
-                return Err(Failure::new("stopped; the store is as it was"));
+                return Err(Failure::new("stopped; the store holds what it held"));
             }
             progress.set(written().saturating_sub(start));
             std::thread::sleep(LOOK);
         }
         progress.finish();
-        let ended = work.join().map_err(|_| Failure::new("the compaction died"))?;
-        Ok(ended?)
+        work.join().unwrap_or_else(|_| Err(Failure::new("the compaction died")))
     })
 }
 
 pub(crate) fn checkpoint(args: &CheckpointArgs) -> Outcome {
+    let interrupt = Interrupt::catch();
     let db = args.store.open()?;
     if args.copy {
-        let mut progress = Progress::new("bytes", Interrupt::catch(), args.quiet);
+        let mut progress = Progress::new("bytes", interrupt, args.quiet);
         let whole = db.backup(&args.out, |done, total| {
             progress.expect(Some(total));
             progress.set(done);
@@ -93,6 +95,7 @@ pub(crate) fn checkpoint(args: &CheckpointArgs) -> Outcome {
             return Err(Failure::new("stopped; nothing was written"));
         }
     } else {
+        // Links are soon made: one who interrupts has a whole copy all the same.
         db.checkpoint(&args.out)?;
     }
     db.close()?;

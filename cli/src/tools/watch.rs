@@ -42,12 +42,16 @@ pub(crate) fn watch(args: &WatchArgs) -> Outcome {
     let interrupt = Interrupt::catch();
     let interval = Duration::try_from_secs_f64(args.interval.max(0.05))
         .map_err(|_| Failure::usage("--interval: this is no time"))?;
-    let mut subject = subject(&args.place)?;
+    let mut subject = subject(&args.place, &interrupt)?;
     let terminal = std::io::stdout().is_terminal();
     let mut last = Instant::now();
     let mut looks = 0;
     while !interrupt.raised() {
-        let text = subject.look(last.elapsed().as_secs_f64(), terminal)?;
+        let text = match subject.look(last.elapsed().as_secs_f64(), terminal) {
+            // Ctrl-C is how it is meant to be ended, whatever it waits for.
+            Err(_) if interrupt.raised() => break,
+            text => text?,
+        };
         last = Instant::now();
         draw(&text, &args.place, terminal)?;
         looks += 1;
@@ -75,9 +79,9 @@ fn draw(text: &str, place: &str, terminal: bool) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn subject(place: &str) -> Result<Box<dyn Subject>, Failure> {
+fn subject(place: &str, interrupt: &Interrupt) -> Result<Box<dyn Subject>, Failure> {
     if place.starts_with("redis://") || place.starts_with("unix://") {
-        return Ok(Box::new(Server::connect(&RedisUrl::parse(place)?)?));
+        return Ok(Box::new(Server::connect(&RedisUrl::parse(place)?, interrupt)?));
     }
     if Path::new(place).is_dir() {
         return Ok(Box::new(Directory { place: place.to_owned(), tables: None }));
@@ -85,7 +89,7 @@ fn subject(place: &str) -> Result<Box<dyn Subject>, Failure> {
     match place.rsplit_once(':') {
         Some((_, port)) if port.parse::<u16>().is_ok() => {
             let url = RedisUrl::parse(&format!("redis://{place}"))?;
-            Ok(Box::new(Server::connect(&url)?))
+            Ok(Box::new(Server::connect(&url, interrupt)?))
         }
         _ => Err(Failure::usage(format!("{place} is neither a directory nor HOST:PORT"))),
     }
@@ -137,8 +141,8 @@ struct Server {
 }
 
 impl Server {
-    fn connect(url: &RedisUrl) -> Result<Self, Failure> {
-        Ok(Self { client: Client::connect(url)?, before: None })
+    fn connect(url: &RedisUrl, interrupt: &Interrupt) -> Result<Self, Failure> {
+        Ok(Self { client: Client::connect(url, interrupt)?, before: None })
     }
 
     /// Every figure of INFO; of each command the number of calls and their time.

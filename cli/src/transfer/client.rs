@@ -3,17 +3,15 @@
 use std::io::{BufRead as _, BufReader, BufWriter, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::patience::{Patient, stopped};
 use super::stream::write_command;
 use super::url::Place;
-use super::{Command, RedisUrl};
+use super::{Command, Interrupt, RedisUrl};
 use crate::failure::Failure;
 
-/// A server that says nothing for so long is given up.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Arrays in arrays, at most: no command here is answered by more.
 const DEEPEST: usize = 8;
 
@@ -52,21 +50,26 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects and, if the address has a password, logs in.
-    pub(crate) fn connect(url: &RedisUrl) -> Result<Self, Failure> {
+    /// Connects and, if the address has a password, logs in. Whatever it waits for later, it gives
+    /// up when interrupted.
+    pub(crate) fn connect(url: &RedisUrl, interrupt: &Interrupt) -> Result<Self, Failure> {
         let peer = url.shown();
         let failed = |error: std::io::Error| Failure::new(format!("{peer}: {error}"));
         let (input, output): (Box<dyn Read + Send>, Box<dyn Write + Send>) = match &url.place {
             Place::Tcp(host, port) => {
-                let stream = TcpStream::connect((host.as_str(), *port)).map_err(failed)?;
+                let address = (host.clone(), *port);
+                let connected = interrupt.unless_raised(move || TcpStream::connect(address), || ());
+                let stream = connected.ok_or_else(|| failed(stopped()))?.map_err(failed)?;
                 stream.set_nodelay(true).map_err(failed)?;
-                stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-                (Box::new(stream.try_clone().map_err(failed)?), Box::new(stream))
+                let other = stream.try_clone().map_err(failed)?;
+                let patient = |it| Patient::new(it, interrupt).map(Box::new).map_err(failed);
+                (patient(other)?, patient(stream)?)
             }
             Place::Unix(path) => {
                 let stream = UnixStream::connect(path).map_err(failed)?;
-                stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-                (Box::new(stream.try_clone().map_err(failed)?), Box::new(stream))
+                let other = stream.try_clone().map_err(failed)?;
+                let patient = |it| Patient::new(it, interrupt).map(Box::new).map_err(failed);
+                (patient(other)?, patient(stream)?)
             }
         };
         let (input, output) = (BufReader::new(input), BufWriter::with_capacity(64 << 10, output));

@@ -5,7 +5,9 @@
 //! source goes with every sink.
 
 mod client;
+mod copy;
 mod json;
+mod patience;
 mod progress;
 mod redis;
 mod resume;
@@ -20,8 +22,10 @@ use lsmkv::types::Member;
 use crate::failure::Failure;
 
 pub(crate) use client::Client;
+pub(crate) use copy::{Copied, copy};
 pub(crate) use json::{JsonSink, JsonSource, encode as encode_json};
-pub(crate) use progress::{Interrupt, Progress};
+pub(crate) use patience::Interruptible;
+pub(crate) use progress::{Interrupt, LOOK, Progress};
 pub(crate) use redis::{RedisSink, RedisSource};
 pub(crate) use resume::{State, StateFile};
 pub(crate) use store::{StoreSink, StoreSource};
@@ -190,64 +194,10 @@ pub(crate) fn score_text(score: f64) -> String {
     score.to_string()
 }
 
-/// What a copy brought.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Copied {
-    pub(crate) keys: u64,
-    pub(crate) members: u64,
-}
-
-/// Moves everything from a source to a sink. Stops between keys when interrupted, with a failure;
-/// `saved` is told every so often how far it has come, after the sink was flushed: what a sink that
-/// fails later had not settled is copied again the next time.
-pub(crate) fn copy(
-    source: &mut dyn Source,
-    sink: &mut dyn Sink,
-    progress: &mut Progress,
-    saved: &mut dyn FnMut(&State) -> Result<(), Failure>,
-) -> Result<Copied, Failure> {
-    const KEYS_BETWEEN_SAVES: u64 = 1000;
-    let mut copied = Copied::default();
-    let mut unsaved = 0;
-    progress.expect(source.expected());
-    loop {
-        let chunk = match source.next() {
-            Ok(Some(chunk)) => chunk,
-            Ok(None) => break,
-            Err(failure) => {
-                save(source, sink, saved)?;
-                return Err(failure);
-            }
-        };
-        sink.put(&chunk)?;
-        copied.members += chunk.body.len() as u64;
-        if !chunk.last {
-            continue;
-        }
-        copied.keys += 1;
-        unsaved += 1;
-        progress.advance(1);
-        let stopped = progress.interrupted();
-        if unsaved >= KEYS_BETWEEN_SAVES || stopped {
-            save(source, sink, saved)?;
-            unsaved = 0;
-        }
-        if stopped {
-            return Err(Failure::new(format!("stopped after {} keys", copied.keys)));
-        }
-    }
-    sink.flush()?;
-    progress.finish();
-    Ok(copied)
-}
-
-fn save(
-    source: &dyn Source,
-    sink: &mut dyn Sink,
-    saved: &mut dyn FnMut(&State) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    sink.flush()?;
-    source.position().map_or(Ok(()), |state| saved(&state))
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

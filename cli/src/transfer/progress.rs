@@ -2,8 +2,9 @@
 //! both on standard error.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -11,29 +12,76 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Time between two lines when there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(2);
 
+/// How long an interruption may go unnoticed while something else is waited for.
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
+
+/// The mark of this process, once it catches signals: they belong to the process, and so does it.
+static CAUGHT: OnceLock<Interrupt> = OnceLock::new();
+
 /// Whether the user asked the program to stop (Ctrl-C, or a termination signal).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Interrupt(Arc<AtomicBool>);
+pub(crate) struct Interrupt {
+    mark: Arc<AtomicBool>,
+    /// Whether the next signal ends the program.
+    last_warning: Arc<AtomicBool>,
+}
 
 impl Interrupt {
     /// From now on these signals set the mark instead of ending the program; a second one ends it.
     pub(crate) fn catch() -> Self {
-        let mark = Arc::new(AtomicBool::new(false));
+        CAUGHT.get_or_init(Self::register).clone()
+    }
+
+    /// Whether the program was asked to stop: then its exit status says so.
+    pub(crate) fn stopped_the_program() -> bool {
+        CAUGHT.get().is_some_and(Self::raised)
+    }
+
+    fn register() -> Self {
+        use signal_hook::flag::{register, register_conditional_shutdown};
+        let interrupt = Self::default();
+        let (mark, last_warning) = (&interrupt.mark, &interrupt.last_warning);
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // Without handlers the program ends at once: less polite, not wrong.
-            let _ =
-                signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&mark));
-            let _ = signal_hook::flag::register(signal, Arc::clone(&mark));
+            // A signal does these in this order, as far as they are there yet: one that comes in
+            // between is not lost. Without them the program ends at once: less polite, not wrong.
+            let _ = register(signal, Arc::clone(mark));
+            let _ = register_conditional_shutdown(signal, 130, Arc::clone(last_warning));
+            let _ = register(signal, Arc::clone(last_warning));
         }
-        Self(mark)
+        interrupt
     }
 
     pub(crate) fn raised(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.mark.load(Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn raise(&self) {
+        self.mark.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn clear(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.mark.store(false, Ordering::Relaxed);
+        self.last_warning.store(false, Ordering::Relaxed);
+    }
+
+    /// Does something that cannot be told to stop, and that nobody misses when the program ends in
+    /// the middle of it: when interrupted, this returns without it.
+    pub(crate) fn unless_raised<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+        mut meanwhile: impl FnMut(),
+    ) -> Option<T> {
+        let (done, result) = sync_channel(1);
+        // Nobody takes the result of what was given up.
+        std::thread::spawn(move || _ = done.send(work()));
+        loop {
+            match result.recv_timeout(LOOK) {
+                Ok(result) => return Some(result),
+                Err(RecvTimeoutError::Timeout) if !self.raised() => meanwhile(),
+                Err(_) => return None,
+            }
+        }
     }
 }
 

@@ -13,6 +13,8 @@ pub(crate) struct State {
     pub(crate) database: u32,
     /// What it means is the source's affair: a key, a cursor.
     pub(crate) place: Vec<u8>,
+    /// The life of the source in which the place means something; empty if it always does.
+    pub(crate) life: String,
 }
 
 /// The file that keeps the state of one copy, from or to `peer`.
@@ -59,7 +61,8 @@ impl StateFile {
         }
         let database = field("database")?.as_u64().and_then(|number| u32::try_from(number).ok());
         let place = decode(field("place")?).ok_or_else(broken)?;
-        Ok(Some(State { database: database.ok_or_else(broken)?, place: place.to_vec() }))
+        let life = field("life")?.as_str().ok_or_else(broken)?.to_owned();
+        Ok(Some(State { database: database.ok_or_else(broken)?, place: place.to_vec(), life }))
     }
 
     /// Replaces what was saved.
@@ -68,6 +71,7 @@ impl StateFile {
             "peer": self.peer,
             "database": state.database,
             "place": encode(&state.place),
+            "life": state.life,
         });
         let mut temporary = self.path.as_os_str().to_owned();
         temporary.push(".tmp");
@@ -100,7 +104,7 @@ mod tests {
         let file = StateFile::new(&store, "import", "redis://a", None);
         assert_eq!(file.path(), dir.path().join("store.import"));
         assert_eq!(file.load().unwrap(), None);
-        let state = State { database: 3, place: vec![0, 0xff, b'a'] };
+        let state = State { database: 3, place: vec![0, 0xff, b'a'], life: "7f".to_owned() };
         file.save(&state).unwrap();
         assert_eq!(file.load().unwrap(), Some(state));
         assert!(StateFile::new(&store, "import", "redis://b", None).load().is_err());

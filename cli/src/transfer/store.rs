@@ -18,6 +18,8 @@ pub(crate) struct StoreSource {
     keys: Option<(Db, KeyIter)>,
     open: Option<Open>,
     finished: Option<State>,
+    /// Of the place where the keys go: see [`State`].
+    life: String,
 }
 
 /// A collection of which a part has been given.
@@ -42,9 +44,16 @@ impl StoreSource {
         let mut databases = if databases.is_empty() { all(db) } else { databases.to_vec() };
         databases.sort_unstable_by(|a, b| b.cmp(a));
         databases.retain(|number| *number >= from);
+        // The place is one of the first database that is left, unless that has none any more.
+        let state = state.filter(|state| databases.last() == Some(&state.database));
         let after = state.map(|state| state.place.clone());
-        let db = db.clone();
-        Self { db, databases, prefix, after, keys: None, open: None, finished: None }
+        let (db, life) = (db.clone(), String::new());
+        Self { db, databases, prefix, after, keys: None, open: None, finished: None, life }
+    }
+
+    /// Its places mean something as long as the target lives this life.
+    pub(crate) fn for_target(self, life: String) -> Self {
+        Self { life, ..self }
     }
 
     fn next_key(&mut self) -> Result<Option<Chunk>, Failure> {
@@ -120,7 +129,8 @@ impl StoreSource {
     }
 
     fn finish(&mut self, key: &[u8]) {
-        self.finished = Some(State { database: self.database(), place: key.to_vec() });
+        let (database, place) = (self.database(), key.to_vec());
+        self.finished = Some(State { database, place, life: self.life.clone() });
     }
 }
 

@@ -47,6 +47,44 @@ fn info_has_the_sections_that_clients_read() {
 }
 
 #[test]
+fn info_tells_how_many_keys_have_a_time_to_live() {
+    let server = Lsmkv::start(&[]);
+    let mut client = server.connect();
+    for n in 0..40 {
+        ask(&mut client, &format!("SET k{n} v"));
+        if n % 4 == 0 {
+            ask(&mut client, &format!("EXPIRE k{n} 1000"));
+        }
+    }
+    let text = told(&mut client, "INFO keyspace");
+    let line = text.lines().find_map(|line| line.strip_prefix("db0:")).unwrap();
+    let figures: Vec<_> = line.split(',').filter_map(|part| part.split_once('=')).collect();
+    let [("keys", keys), ("expires", expires), ("avg_ttl", ttl)] = figures[..] else {
+        panic!("{line}")
+    };
+    assert_eq!((keys, expires), ("40", "10"));
+    let ttl: u64 = ttl.parse().unwrap();
+    assert!((900_000..=1_000_000).contains(&ttl), "{ttl}");
+    ask(&mut client, "PERSIST k0");
+    assert!(told(&mut client, "INFO keyspace").contains("keys=40,expires=9,"));
+}
+
+#[test]
+fn flushes_every_second_can_be_turned_on_while_it_runs() {
+    let server = Lsmkv::start(&["--sync", "off"]);
+    let mut client = server.connect();
+    assert_eq!(ask(&mut client, "CONFIG GET appendfsync").items()[1].bytes(), Some(&b"no"[..]));
+    ask(&mut client, "SET k v");
+    let before = info(&mut client, "lsmkv", "syncs");
+    assert_eq!(told(&mut client, "CONFIG SET appendfsync everysec"), "+OK");
+    until("it is flushed", || {
+        ask(&mut client, "SET k v");
+        info(&mut client, "lsmkv", "syncs") > before
+    });
+    assert!(server.stop().0.success());
+}
+
+#[test]
 fn clients_are_listed_named_and_killed() {
     let server = Lsmkv::start(&[]);
     let (mut client, mut other) = (server.connect(), server.connect());

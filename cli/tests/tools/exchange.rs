@@ -72,11 +72,16 @@ fn a_dump_of_a_real_server_goes_through_a_store_to_another_server_unchanged() {
     source.text(&["XADD", "stream", "*", "f", "v"]);
     source.text(&["XGROUP", "CREATE", "stream", "group", "0"]);
     source.text(&["XREADGROUP", "GROUP", "group", "me", "STREAMS", "stream", ">"]);
+    let library = "#!lua name=lib\nredis.register_function('f', function() return 1 end)";
+    source.text(&["FUNCTION", "LOAD", library]);
+    // Each key says when it was last used.
+    source.text(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
     source.text(&["SAVE"]);
     source.text(&["DEL", "stream"]);
     let (store, file) = (scratch.arg("store"), source.dir.join("dump.rdb"));
     let out = ok(&["import", &store, "--rdb", file.to_str().unwrap(), "--quiet"]);
     assert!(out.contains("skipped: 1 streams"), "{out}");
+    assert!(out.contains("skipped: 1 functions"), "{out}");
     assert_eq!(ok(&["check", &store, "--quiet"]), "no problems\n");
     ok(&["export", &store, "--to", &target.url(), "--quiet"]);
     equal(&source, &target);

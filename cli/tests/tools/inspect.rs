@@ -147,28 +147,6 @@ fn completions_and_the_manual_name_every_subcommand() {
 }
 
 #[test]
-fn long_work_stops_cleanly_when_it_is_interrupted() {
-    let scratch = Scratch::new();
-    let dir = scratch.arg("bench");
-    let child = lsmkv(&["bench", &dir, "-w", "set", "-o", "100000000"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // Once the log has grown it is at work.
-    let begun = std::time::Instant::now();
-    while !scratch.path("bench/CURRENT").exists() {
-        assert!(begun.elapsed() < std::time::Duration::from_secs(30));
-        std::thread::yield_now();
-    }
-    let killed =
-        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(killed.unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(!scratch.path("bench").exists(), "the store was left behind");
-}
-
-#[test]
 fn a_server_can_be_watched() {
     let scratch = Scratch::new();
     let Some(redis) = Redis::start(&scratch, "a", "tools::inspect::watch") else { return };

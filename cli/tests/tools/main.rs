@@ -8,13 +8,17 @@
     reason = "a test fails by panicking, and uses small numbers"
 )]
 
+mod damaged_dumps;
 mod dump;
 mod exchange;
 mod inspect;
+mod interrupt;
 #[path = "../../../tests/toolchain/programs.rs"]
 mod programs;
 mod readme;
 mod redis;
 mod repair;
+mod resume;
 mod shell;
 mod support;
+mod watch;

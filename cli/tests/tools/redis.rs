@@ -20,6 +20,18 @@ impl Redis {
     pub(crate) fn start(scratch: &Scratch, name: &str, test: &str) -> Option<Self> {
         let dir = scratch.path(name);
         std::fs::create_dir(&dir).unwrap();
+        Self::start_in(dir, test)
+    }
+
+    /// Ends it, and starts another one on what it had saved.
+    pub(crate) fn restart(mut self, test: &str) -> Option<Self> {
+        self.text(&["SAVE"]);
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        Self::start_in(self.dir.clone(), test)
+    }
+
+    fn start_in(dir: PathBuf, test: &str) -> Option<Self> {
         let socket = dir.join("socket");
         let started = Command::new("redis-server")
             .args(["--port", "0", "--save", "", "--appendonly", "no", "--daemonize", "no"])

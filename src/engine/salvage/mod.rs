@@ -65,6 +65,9 @@ pub struct Salvaged {
     pub losses: Vec<Loss>,
 }
 
+/// Entries written before the observer is told again: a table may take long.
+const ENTRIES_BETWEEN_LOOKS: u64 = 1000;
+
 /// What a salvage asks and tells while it runs.
 pub trait Observer {
     /// To which tree a table belongs that no manifest names.
@@ -156,6 +159,7 @@ impl Rescue<'_> {
             },
             table_bytes: options.table_bytes,
         });
+        let mut entries = 0u64;
         while merge.advance() {
             let Some((key, tag, value)) = merge.entry() else { break };
             if !place.observer.belongs(place.id, key, value) {
@@ -163,10 +167,13 @@ impl Rescue<'_> {
             }
             if outputs.is_full() {
                 outputs.finish_table()?;
-                place.observer.progress(place.done + merge.bytes_done(), place.total)?;
             }
             outputs.add(key, tag, value)?;
             report.keys += 1;
+            entries += 1;
+            if entries.is_multiple_of(ENTRIES_BETWEEN_LOOKS) {
+                place.observer.progress(place.done + merge.bytes_done(), place.total)?;
+            }
         }
         outputs.finish()
     }

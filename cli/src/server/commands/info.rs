@@ -3,8 +3,7 @@
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
-use lsmkv::Db;
-use lsmkv::types::{ScanOptions, StatValue};
+use lsmkv::types::StatValue;
 
 use super::Call;
 use super::connection::COMPATIBLE;
@@ -110,7 +109,7 @@ fn memory(server: &Server, lines: &mut Lines) {
     lines.add("mem_clients_normal", buffers);
     lines.add("maxmemory", server.settings.value("maxmemory"));
     lines.add("maxmemory_policy", server.settings.value("maxmemory-policy"));
-    lines.add("mem_allocator", "libc");
+    lines.add("mem_allocator", "mimalloc");
 }
 
 /// What the system says this process takes.
@@ -214,30 +213,20 @@ fn stat(server: &Server, name: &str) -> u64 {
     }
 }
 
-/// Keys that are counted one by one, in each database; beyond that they are estimated.
-const COUNTED_KEYS: u64 = 1000;
-
 fn keyspace(server: &Server, lines: &mut Lines) {
     let databases = server.settings.value("databases").parse().unwrap_or(0);
-    let mut counts = Vec::new();
-    for number in 0..databases {
-        let Ok(db) = server.db.select(number) else { continue };
-        counts.push((number, count_keys(&db)));
-    }
-    let exact: u64 = counts.iter().filter_map(|(_, count)| *count).sum();
-    let large = counts.iter().filter(|(_, count)| count.is_none()).count().max(1) as u64;
-    let rest = stat(server, "keys_estimated").saturating_sub(exact) / large;
-    for (number, count) in counts {
-        let keys = count.unwrap_or(rest.max(COUNTED_KEYS));
+    let sample = |number| server.keyspace.sample(&server.db.select(number)?);
+    let samples: Vec<_> =
+        (0..databases).filter_map(|number| Some((number, sample(number).ok()?))).collect();
+    let counted: u64 = samples.iter().filter_map(|(_, sample)| sample.keys).sum();
+    let large = samples.iter().filter(|(_, sample)| sample.keys.is_none()).count().max(1) as u64;
+    let rest = stat(server, "keys_estimated").saturating_sub(counted) / large;
+    for (number, sample) in samples {
+        let keys = sample.keys.unwrap_or(rest.max(1));
         if keys > 0 {
-            lines.add(&format!("db{number}"), format_args!("keys={keys},expires=0,avg_ttl=0"));
+            let (expires, avg_ttl) = (sample.expires_among(keys), sample.average_ttl_ms());
+            let figures = format_args!("keys={keys},expires={expires},avg_ttl={avg_ttl}");
+            lines.add(&format!("db{number}"), figures);
         }
     }
-}
-
-/// How many keys there are, if they are few.
-fn count_keys(db: &Db) -> Option<u64> {
-    let options = ScanOptions { count: COUNTED_KEYS, ..ScanOptions::default() };
-    let (next, keys) = db.scan(b"", &options).ok()?;
-    next.is_empty().then_some(keys.len() as u64)
 }

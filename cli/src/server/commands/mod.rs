@@ -6,8 +6,11 @@ mod config;
 mod connection;
 mod debug;
 mod info;
+mod keyspace;
 mod persistence;
 mod upkeep;
+
+pub(crate) use keyspace::Keyspace;
 
 use super::client::Client;
 use super::shared::Server;

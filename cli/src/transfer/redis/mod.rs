@@ -1,5 +1,6 @@
 //! Redis servers that keys come from and go to.
 
+mod info;
 mod sink;
 mod source;
 

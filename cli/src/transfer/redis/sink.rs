@@ -1,9 +1,10 @@
 //! A Redis server as a sink: each key replaces what was there, commands are pipelined.
 
+use super::info::life;
 use super::words;
 use crate::failure::Failure;
 use crate::transfer::client::{Answer, Client};
-use crate::transfer::{Chunk, Command, RedisUrl, Sink};
+use crate::transfer::{Chunk, Command, Interrupt, RedisUrl, Sink};
 
 /// Commands whose answers have not been read, at most.
 const IN_FLIGHT: usize = 1000;
@@ -15,12 +16,19 @@ pub(crate) struct RedisSink {
     database: Option<u32>,
     selected: Option<u32>,
     in_flight: usize,
+    life: String,
 }
 
 impl RedisSink {
-    pub(crate) fn new(url: &RedisUrl) -> Result<Self, Failure> {
-        let client = Client::connect(url)?;
-        Ok(Self { client, database: url.database, selected: None, in_flight: 0 })
+    pub(crate) fn new(url: &RedisUrl, interrupt: &Interrupt) -> Result<Self, Failure> {
+        let mut client = Client::connect(url, interrupt)?;
+        let life = life(&mut client)?;
+        Ok(Self { client, database: url.database, selected: None, in_flight: 0, life })
+    }
+
+    /// What the server calls its present life: in another one it may have lost what it was given.
+    pub(crate) fn life(&self) -> &str {
+        &self.life
     }
 
     fn send(&mut self, command: &Command) -> Result<(), Failure> {

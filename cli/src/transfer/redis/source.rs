@@ -1,17 +1,22 @@
 //! A Redis server as a source.
 //!
 //! Keys by SCAN, database after database; the place to go on from is a cursor of SCAN, so after an
-//! interruption a page of keys may be read twice. Collections are read in parts by HSCAN, SSCAN, ZSCAN
+//! interruption a page of keys may be read twice. A cursor of Redis is a place in a table whose order
+//! is drawn anew when the server starts: behind the cursor of an earlier life other keys would be
+//! missed, so then everything is copied again. Collections are read in parts by HSCAN, SSCAN, ZSCAN
 //! and LRANGE; a key that others change meanwhile may be copied in a state that it never had.
 
 use std::collections::{HashSet, VecDeque};
 
 use bytes::Bytes;
 
+use super::info::{life, populated};
 use super::words;
 use crate::failure::Failure;
 use crate::transfer::client::{Answer, Client};
-use crate::transfer::{Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, RedisUrl, Source, State};
+use crate::transfer::{
+    Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, Interrupt, RedisUrl, Source, State, now_ms,
+};
 
 /// Keys asked for at once.
 const PAGE: usize = 500;
@@ -31,6 +36,8 @@ pub(crate) struct RedisSource {
     expected: u64,
     skipped: u64,
     whole: Option<State>,
+    /// What the server calls its present life; empty if it has no name for it.
+    life: String,
 }
 
 /// A key of the page, with what the server said of it.
@@ -63,8 +70,14 @@ enum Kind {
 }
 
 impl RedisSource {
-    pub(crate) fn new(url: &RedisUrl, state: Option<&State>) -> Result<Self, Failure> {
-        let mut client = Client::connect(url)?;
+    pub(crate) fn new(
+        url: &RedisUrl,
+        state: Option<&State>,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Failure> {
+        let mut client = Client::connect(url, interrupt)?;
+        let life = life(&mut client)?;
+        let state = state.filter(|state| state.life == life);
         let (mut databases, expected) = populated(&mut client, url.database)?;
         databases.sort_unstable_by(|a, b| b.cmp(a));
         databases.retain(|number| state.is_none_or(|state| *number >= state.database));
@@ -79,6 +92,7 @@ impl RedisSource {
             expected,
             skipped: 0,
             whole: None,
+            life,
         };
         if let Some(state) = state.filter(|state| source.databases.last() == Some(&state.database))
         {
@@ -86,6 +100,11 @@ impl RedisSource {
             source.cursor = Some(Bytes::copy_from_slice(&state.place));
         }
         Ok(source)
+    }
+
+    /// What the server calls its present life: places of an earlier one are not gone on from.
+    pub(crate) fn life(&self) -> &str {
+        &self.life
     }
 
     /// Keys of types that lsmkv does not have.
@@ -114,7 +133,8 @@ impl RedisSource {
             let answer =
                 self.client.ask(&words(&[b"SCAN", &cursor, b"COUNT", count.as_bytes()]))?;
             let (next, keys) = self.cursor_and_items(answer)?;
-            self.whole = Some(State { database: self.database, place: cursor.to_vec() });
+            let (database, place) = (self.database, cursor.to_vec());
+            self.whole = Some(State { database, place, life: self.life.clone() });
             self.cursor = (next != "0").then_some(next);
             // A page may name a key twice.
             let mut seen = HashSet::new();
@@ -299,30 +319,6 @@ impl RedisSource {
 fn pairs(items: Vec<Bytes>) -> Vec<(Bytes, Bytes)> {
     let mut items = items.into_iter();
     std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect()
-}
-
-fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
-
-/// The databases that have keys, and how many keys these have.
-fn populated(client: &mut Client, wanted: Option<u32>) -> Result<(Vec<u32>, u64), Failure> {
-    let info = client.ask_words(&["INFO", "keyspace"])?.text().unwrap_or_default();
-    let info = String::from_utf8_lossy(&info);
-    let (mut databases, mut keys) = (Vec::new(), 0);
-    for line in info.lines() {
-        let Some((name, rest)) = line.split_once(":keys=") else { continue };
-        let Some(number) = name.strip_prefix("db").and_then(|text| text.parse().ok()) else {
-            continue;
-        };
-        if wanted.is_none_or(|wanted| wanted == number) {
-            databases.push(number);
-            let count = rest.split(',').next().and_then(|text| text.parse::<u64>().ok());
-            keys += count.unwrap_or(0);
-        }
-    }
-    Ok((databases, keys))
 }
 
 impl Source for RedisSource {

@@ -1,0 +1,48 @@
+//! Flushes a store once a second that was not opened to do so itself: `--sync off`, then
+//! `CONFIG SET appendfsync everysec`.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::shared::Server;
+
+const EVERY: Duration = Duration::from_secs(1);
+
+/// A thread that looks every second whether it has to flush. Ends when this is dropped.
+pub(crate) struct Flusher {
+    /// Nothing is ever sent: that it is gone tells the thread to end.
+    alive: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Flusher {
+    pub(crate) fn start(server: &Arc<Server>) -> std::io::Result<Self> {
+        let (alive, ended) = channel();
+        let server = Arc::clone(server);
+        let thread = std::thread::Builder::new().name("lsmkv-flusher".to_owned());
+        let thread = thread.spawn(move || flush_until(&ended, &server))?;
+        Ok(Self { alive: Some(alive), thread: Some(thread) })
+    }
+}
+
+fn flush_until(ended: &Receiver<()>, server: &Server) {
+    while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+        if server.settings.flushes_every_second()
+            && let Err(error) = server.db.sync()
+        {
+            server.note_failure(&error);
+        }
+    }
+}
+
+impl Drop for Flusher {
+    fn drop(&mut self) {
+        self.alive = None;
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Copies that end in the middle, by Ctrl-C or by a kill, and go on where they were.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::interrupt::{interrupt, start, until};
+use super::redis::Redis;
+use super::support::{Run, Scratch, contents, ok, run};
+
+/// Keys of the source: several thousand, since the place is noted every thousand keys.
+const STRINGS: usize = 8000;
+
+/// Strings, and in each of two databases a collection of each type that takes several parts.
+fn many_keys() -> String {
+    let mut text = String::new();
+    for database in [0, 7] {
+        let _ = writeln!(text, "SELECT {database}");
+        for n in 0..STRINGS / 2 {
+            let _ = writeln!(text, "SET key:{database}:{n} value-{n}");
+        }
+        for from in (0..2000).step_by(100) {
+            let numbers = || from..from + 100;
+            let plain: String = numbers().map(|n| format!(" member{n}")).collect();
+            let pairs: String = numbers().map(|n| format!(" {n} member{n}")).collect();
+            let _ = writeln!(text, "RPUSH list{plain}\nSADD set{plain}");
+            let _ = writeln!(text, "ZADD zset{pairs}\nHSET hash{pairs}");
+        }
+        let _ = writeln!(
+            text,
+            "PEXPIREAT list 4102444800123\nPEXPIREAT key:{database}:5 4102444800456"
+        );
+    }
+    text
+}
+
+/// All keys: the strings, and four collections in each database.
+const KEYS: u64 = STRINGS as u64 + 8;
+
+/// Waits until a copy has come further than it had when it began, and ends it in the middle.
+fn killed(args: &[&str], state: &Path) {
+    let noted = || std::fs::read_to_string(state).ok();
+    let before = noted();
+    let mut child = start(args);
+    until("it notes how far it is", || noted().is_some_and(|now| Some(now) != before));
+    child.kill().unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), None, "it had ended before it was killed");
+    assert!(state.exists());
+}
+
+/// The same with Ctrl-C, after which it says that it goes on.
+fn stopped(args: &[&str], state: &Path) {
+    let noted = || std::fs::read_to_string(state).ok();
+    let before = noted();
+    let child = start(args);
+    until("it notes how far it is", || noted().is_some_and(|now| Some(now) != before));
+    let run: Run = interrupt(child);
+    assert_eq!(run.code, 130, "{}{}", run.out, run.err);
+    assert!(run.err.contains("stopped after") && run.err.contains("goes on"), "{}", run.err);
+    assert!(state.exists());
+}
+
+/// How many keys a copy that succeeded says it brought.
+fn keys(out: &str) -> u64 {
+    out.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn an_import_that_was_killed_and_interrupted_goes_on_and_has_every_key() {
+    let scratch = Scratch::new();
+    let test = "tools::resume::import";
+    let Some(source) = Redis::start(&scratch, "a", test) else { return };
+    let Some(target) = Redis::start(&scratch, "b", test) else { return };
+    source.feed(many_keys().as_bytes(), true);
+    let (store, url, state) = (scratch.arg("store"), source.url(), scratch.path("store.import"));
+    let import = ["import", &store, "--from", &url, "--quiet"];
+    killed(&import, &state);
+    stopped(&import, &state);
+    killed(&import, &state);
+    let out = ok(&import);
+    // Three times at least a thousand keys less a page were there already.
+    assert!((1..=KEYS - 1500).contains(&keys(&out)), "{out}");
+    assert!(!state.exists());
+    assert_eq!(ok(&["check", &store, "--quiet"]), "no problems\n");
+    ok(&["export", &store, "--to", &target.url(), "--quiet"]);
+    let (first, second) = (source.digest(), target.digest());
+    assert_eq!(first.1, second.1);
+    assert_eq!(first.0, second.0);
+}
+
+#[test]
+fn an_export_that_was_killed_and_interrupted_goes_on_and_has_every_key() {
+    let scratch = Scratch::new();
+    let test = "tools::resume::export";
+    let Some(source) = Redis::start(&scratch, "a", test) else { return };
+    let Some(target) = Redis::start(&scratch, "b", test) else { return };
+    source.feed(many_keys().as_bytes(), true);
+    let (store, url, state) = (scratch.arg("store"), target.url(), scratch.path("store.export"));
+    let out = ok(&["import", &store, "--from", &source.url(), "--quiet"]);
+    assert_eq!(keys(&out), KEYS);
+    let export = ["export", &store, "--to", &url, "--quiet"];
+    killed(&export, &state);
+    stopped(&export, &state);
+    killed(&export, &state);
+    let out = ok(&export);
+    assert!((1..=KEYS - 3000).contains(&keys(&out)), "{out}");
+    assert!(!state.exists());
+    let (first, second) = (source.digest(), target.digest());
+    assert_eq!(first.1, second.1);
+    assert_eq!(first.0, second.0);
+}
+
+#[test]
+fn places_that_mean_nothing_any_more_are_not_gone_on_from() {
+    let scratch = Scratch::new();
+    let test = "tools::resume::anew";
+    let Some(redis) = Redis::start(&scratch, "a", test) else { return };
+    redis.feed(many_keys().as_bytes(), true);
+    let (store, url, state) = (scratch.arg("store"), redis.url(), scratch.path("store.import"));
+    let import = ["import", &store, "--from", &url, "--quiet"];
+    killed(&import, &state);
+    // A server that is started anew has its keys in another order.
+    let Some(redis) = redis.restart(test) else { return };
+    let again = run(&import);
+    assert_eq!((again.code, keys(&again.out)), (0, KEYS), "{}", again.err);
+    assert!(again.err.contains("started anew"), "{}", again.err);
+    // The same of a store that is gone.
+    let expected = contents(&store);
+    killed(&["import", &store, "--from", &url, "--quiet"], &state);
+    std::fs::remove_dir_all(&store).unwrap();
+    let again = run(&import);
+    assert_eq!((again.code, keys(&again.out)), (0, KEYS), "{}", again.err);
+    assert!(again.err.contains("a new one"), "{}", again.err);
+    assert_eq!(contents(&store), expected);
+    // And of a target that has lost what it was given.
+    let Some(target) = Redis::start(&scratch, "b", test) else { return };
+    let (to, state) = (target.url(), scratch.path("store.export"));
+    let export = ["export", &store, "--to", &to, "--quiet"];
+    killed(&export, &state);
+    target.text(&["FLUSHALL"]);
+    let Some(target) = target.restart(test) else { return };
+    let again = run(&export);
+    assert_eq!((again.code, keys(&again.out)), (0, KEYS), "{}", again.err);
+    assert_eq!(target.digest(), redis.digest());
+    // Another part of the store is another copy.
+    killed(&export, &state);
+    let other = run(&["export", &store, "--to", &to, "--db", "7", "--quiet"]);
+    assert_eq!(other.code, 1);
+    assert!(other.err.contains("finish that one"), "{}", other.err);
+}
