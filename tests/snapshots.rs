@@ -117,7 +117,7 @@ fn keys_with_many_versions_are_walked_right_at_every_moment() {
             0 => Write::delete(1, &key),
             _ => Write::put(1, &key, &round.to_le_bytes()),
         };
-        commit(&engine, &[write.clone()], None);
+        commit(&engine, std::slice::from_ref(&write), None);
         state.apply(&[write]);
         if round % 97 == 0 {
             seen.push((engine.snapshot().unwrap(), state.clone()));

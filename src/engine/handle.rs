@@ -20,6 +20,7 @@ use crate::engine::snapshot::{ReservedNumber, SnapshotPin};
 use crate::engine::sstable::Properties;
 use crate::engine::stats::Stats;
 use crate::engine::view::{GetOptions, View};
+use crate::engine::wal::Log;
 use crate::engine::write::Commit;
 use crate::error::{Error, Result};
 use crate::io::fs::FileSystem;
@@ -130,7 +131,7 @@ impl Engine {
     /// Whether the disk may be full: what need not be written now should not be. True for a
     /// moment, too, whenever the log needs another segment.
     pub fn is_short_of_space(&self) -> bool {
-        !self.core.log.as_ref().is_some_and(|log| log.has_space())
+        !self.core.log.as_ref().is_some_and(Log::has_space)
     }
 
     /// The sequence of the newest visible commit.

@@ -59,7 +59,7 @@ impl<'s> Tx<'s> {
     ) -> Result<i64> {
         if size > 0 {
             let body = Body::Members { version: build.version, size, wear: Wear::default() };
-            build.finish(self, key, Header { kind, expire_ms: 0 }, body)?;
+            build.finish(self, key, Header { kind, expire_ms: 0 }, &body)?;
         } else if self.record(key)?.is_some() {
             self.delete_record(key);
         }
@@ -122,7 +122,7 @@ impl<'s> Build<'s> {
         tx: &mut Tx<'s>,
         key: &[u8],
         header: Header,
-        body: Body,
+        body: &Body,
     ) -> Result<()> {
         for row in self.rows.operations() {
             let row = row?;
@@ -131,7 +131,7 @@ impl<'s> Build<'s> {
         if self.spilled {
             tx.note_spilled(self.prefix);
         }
-        tx.put_record(key, encode_collection(header, &body))
+        tx.put_record(key, encode_collection(header, body))
     }
 }
 

@@ -122,7 +122,7 @@ impl Tx<'_> {
                     Body::Span { version, head, tail }
                 }
             };
-            build.finish(tx, to, record.header, copied)
+            build.finish(tx, to, record.header, &copied)
         })
     }
 

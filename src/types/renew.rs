@@ -53,7 +53,7 @@ impl Tx<'_> {
         }
         let (version, size) = (build.version(), worn.len());
         let body = Body::Members { version, size, wear: Wear::default() };
-        build.finish(self, worn.key(), worn.header(), body)?;
+        build.finish(self, worn.key(), worn.header(), &body)?;
         Ok(true)
     }
 

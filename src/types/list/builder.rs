@@ -35,7 +35,7 @@ impl<'s> Tx<'s> {
         let ListBuilder { build, tail } = list;
         if tail > MIDDLE {
             let body = Body::Span { version: build.version(), head: MIDDLE, tail };
-            build.finish(self, key, Header { kind: Type::List, expire_ms: 0 }, body)?;
+            build.finish(self, key, Header { kind: Type::List, expire_ms: 0 }, &body)?;
         } else if self.record(key)?.is_some() {
             self.delete_record(key);
         }

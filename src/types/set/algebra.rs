@@ -189,7 +189,7 @@ impl Tx<'_> {
     fn tests(&self, sets: impl Iterator<Item = Collection>, members: u64) -> Result<Vec<Test>> {
         let test = |set: Collection| {
             if set.len() / STEPS_PER_LOOK_UP > members {
-                return Ok(Test::LookUp(set));
+                return Ok(Test::LookUp(Box::new(set)));
             }
             let mut walk = Box::new(Members::of(self, set)?);
             let more = walk.next()?.is_some();
@@ -221,7 +221,7 @@ impl Members {
 
 /// Whether members, asked for in ascending order, are in a set.
 enum Test {
-    LookUp(Collection),
+    LookUp(Box<Collection>),
     Merge { walk: Box<Members>, more: bool },
 }
 

@@ -359,7 +359,7 @@ fn the_rows_of_a_member_are_where_the_format_says_and_are_there_after_reopen() {
 fn the_ends_of_a_large_set_are_known_however_much_was_taken_from_them() {
     let db = memory();
     // More than is written anew, and names longer than a bound in which only the end differs.
-    let name = |n: u32| format!("{}{n:06}", "x".repeat(if n % 2 == 0 { 100 } else { 3 }));
+    let name = |n: u32| format!("{}{n:06}", "x".repeat(if n.is_multiple_of(2) { 100 } else { 3 }));
     for n in 0..6000 {
         db.zadd(b"z", &[(f64::from(n / 10), name(n).as_bytes())], PLAIN).unwrap();
     }
