@@ -44,9 +44,13 @@ impl Wear {
         u64::from(self.removed)
     }
 
-    /// Counts rows that were removed.
+    /// Counts rows that were removed. Past a billion or two the count begins again at half: more
+    /// than any collection puts up with, and still rising.
     pub fn count_removed(&mut self, rows: u32) {
         self.removed = self.removed.saturating_add(rows);
+        if self.removed > u32::MAX / 2 {
+            self.removed /= 2;
+        }
     }
 
     /// Begins to count again.

@@ -355,6 +355,11 @@ impl Reader {
         Arc::clone(&self.view).iter(tree, self.sequence, options)
     }
 
+    /// Whether a walk along `tree` has nothing to sort first.
+    pub fn is_ordered(&self, tree: TreeId) -> bool {
+        self.view.is_ordered(tree)
+    }
+
     /// Draws keys within the bounds at random.
     pub fn sampler(&self, tree: TreeId, options: IterOptions) -> Result<Sampler> {
         Sampler::new(&self.view, tree, self.sequence, options)

@@ -190,6 +190,12 @@ impl View {
         Ok(None)
     }
 
+    /// Whether the rows of `tree` that were written last are kept in order, so that a walk has
+    /// nothing to sort first.
+    pub(crate) fn is_ordered(&self, tree: TreeId) -> bool {
+        self.active.trees.get(tree.index()).is_some_and(|memtable| memtable.was_scanned())
+    }
+
     /// The memtables of `tree` that hold anything, newest first.
     pub(crate) fn memtables(&self, tree: TreeId) -> impl Iterator<Item = &Arc<Memtable>> {
         let sets = std::iter::once(&self.active).chain(&self.frozen);

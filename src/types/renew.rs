@@ -7,7 +7,7 @@
 //! old rows are then dead as a whole, as after DEL, and no walk meets them.
 //!
 //! The work is a fraction of a row for each removed one, and bounded for a single command by
-//! [`MOST_MEMBERS`] and [`MOST_BYTES`].
+//! [`MOST_MEMBERS`] and `Store::spare_bytes`.
 
 use crate::encoding::meta::{Body, Type};
 use crate::encoding::wear::Wear;
@@ -23,9 +23,6 @@ const LEAST_REMOVED: u64 = if cfg!(test) { 4 } else { 64 };
 const REMOVED_PER_MEMBER: u64 = if cfg!(test) { 1 } else { 8 };
 /// Larger collections are left to compaction.
 const MOST_MEMBERS: u64 = 4096;
-/// The same, by the bytes of their rows. Less than what is spilled (see `build`), and than half of
-/// the smallest segment of the log.
-const MOST_BYTES: usize = 256 << 10;
 
 impl Collection {
     /// Whether it shall be written anew.
@@ -37,18 +34,23 @@ impl Collection {
 
 impl Tx<'_> {
     /// Writes the members again under a new version, and the record; whether it did: not if that
-    /// is more than a command should write.
+    /// is more than a command should write, nor if a row is damaged or longer than is allowed by
+    /// now, which is no reason for a command to fail that does not touch it.
     pub(crate) fn renew(&mut self, worn: &Collection) -> Result<bool> {
         let mut build = self.build(worn.key())?;
+        let limits = self.store().limits();
         let mut walk = worn.walk(self)?;
         while walk.advance()? {
-            let member = worn.sub_key(walk.key());
-            match worn.header().kind {
-                Type::ZSet => build.put_scored(member, stored_score(walk.value())?)?,
-                _ => build.put_member(member, walk.value())?,
-            }
-            if build.bytes() > MOST_BYTES {
+            let (member, value) = (worn.sub_key(walk.key()), walk.value());
+            let allowed = limits.check_value(member).and_then(|()| limits.check_value(value));
+            let bytes = build.bytes() + 2 * walk.key().len() + value.len();
+            if allowed.is_err() || bytes > self.store().spare_bytes() {
                 return Ok(false);
+            }
+            match (worn.header().kind, stored_score(value)) {
+                (Type::ZSet, Err(_)) => return Ok(false),
+                (Type::ZSet, Ok(score)) => build.put_scored(member, score)?,
+                _ => build.put_member(member, value)?,
             }
         }
         let (version, size) = (build.version(), worn.len());
@@ -58,9 +60,11 @@ impl Tx<'_> {
     }
 
     /// Whether there is room for rows that no one asked to be written: not on a full disk, where
-    /// commands that remove must go through, nor in a transaction of limited size.
+    /// commands that remove must go through, nor in a transaction of limited size, nor if much is
+    /// to be written anyhow.
     pub(crate) fn has_room_to_renew(&self) -> bool {
-        self.unlimited() && !self.store().engine().is_short_of_space()
+        let little = self.bytes_aside() <= self.store().spare_bytes();
+        self.unlimited() && little && !self.store().engine().is_short_of_space()
     }
 }
 
@@ -134,7 +138,7 @@ mod tests {
     #[test]
     fn what_is_too_much_for_a_command_stays_as_it_is() {
         let db = db();
-        let large = vec![b'x'; MOST_BYTES / 2];
+        let large = vec![b'x'; 128 << 10];
         for field in [b"a", b"b", b"c"] {
             db.hset(b"h", &[(field, &large)]).unwrap();
         }
@@ -147,5 +151,24 @@ mod tests {
             assert!(removed <= LEAST_REMOVED + 4 * REMOVED_PER_MEMBER, "{removed}");
         }
         assert_eq!(db.hlen(b"h").unwrap(), 3);
+    }
+
+    #[test]
+    fn a_row_longer_than_is_allowed_by_now_stops_no_removal() {
+        let fs = std::sync::Arc::new(crate::engine::MemFs::new());
+        let open = |max_value_bytes| {
+            let options = Options { max_value_bytes, ..Options::default() };
+            let clock = std::sync::Arc::new(crate::io::clock::ManualClock::at(1));
+            Db::open_on(fs.clone(), std::path::Path::new("/store"), options, clock).unwrap()
+        };
+        let db = open(1 << 20);
+        db.hset(b"h", &[(b"long", &vec![b'x'; 1000])]).unwrap();
+        db.close().unwrap();
+        let db = open(100);
+        for n in 0..50u32 {
+            db.hset(b"h", &[(&n.to_be_bytes(), b"")]).unwrap();
+            assert_eq!(db.hdel(b"h", &[&n.to_be_bytes()]).unwrap(), 1);
+        }
+        assert_eq!(db.hlen(b"h").unwrap(), 1);
     }
 }

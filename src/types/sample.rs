@@ -10,7 +10,7 @@
 //! and rows that it has written are refused when they are drawn from the store.
 //!
 //! Where rows cannot be drawn, because nearly all that are stored are old versions or deletes
-//! ([`DRAWS`] in vain), up to [`COUNTED_OTHERWISE`] members are counted off, and of more the tree that the members' bytes
+//! ([`DRAWS`] in vain, fewer if there are few members), up to [`COUNTED_OTHERWISE`] members are counted off, and of more the tree that the members' bytes
 //! form is descended:
 //!
 //! 1. At each fork choose one of the next bytes that occur, all alike, until at most [`LEAF`]
@@ -49,7 +49,7 @@ const LEAF: u64 = 64;
 /// Forks of up to this many ways are looked at whole.
 const WAYS: usize = 16;
 /// Draws in vain, one after the other, before rows are not drawn any more.
-const DRAWS: usize = 1024;
+const DRAWS: u64 = 1024;
 /// How often a member is tried before one of those tried is taken.
 const TRIALS: usize = 64;
 /// More repetitions than this are refused: the answer is made in memory.
@@ -233,7 +233,10 @@ impl<'a, 's> Sampler<'a, 's> {
             if self.random.below(self.from.len()) < self.added.len() as u64 {
                 return Ok(self.draw_added());
             }
-            for _ in 0..DRAWS {
+            // Counting off a few is soon done, too.
+            let few = self.from.len() <= COUNTED_OTHERWISE;
+            let draws = if few { (self.from.len() / 4).max(16) } else { DRAWS };
+            for _ in 0..draws {
                 if let Some((row, value)) = rows.draw(&mut |below| self.random.below(below))?
                     && !self.written.contains_key(row.as_slice())
                 {

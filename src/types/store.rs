@@ -7,7 +7,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
@@ -16,6 +16,7 @@ use crate::encoding::keys::{Space, meta_key};
 use crate::engine::{Commit, Engine, EngineConfig, FileSystem, WriteOptions, hash_key};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::clock::Clock;
+use crate::io::splitmix::SplitMix64;
 use crate::options::{Options, SyncMode};
 use crate::types::cleaner::Cleaner;
 use crate::types::conflicts::{Conflicts, KeyId};
@@ -42,10 +43,14 @@ pub(crate) struct Store {
     conflicts: Arc<Conflicts>,
     sync: SyncMode,
     txn_max_bytes: usize,
-    turns: AtomicU32,
+    turns: AtomicU64,
+    spare_bytes: usize,
     #[cfg(test)]
     builds: crate::types::build::Builds,
 }
+
+/// The log's reserve is as large as its segments, but no larger than this.
+const MOST_SPARE_BYTES: u64 = 1 << 20;
 
 /// What a write may touch.
 #[derive(Debug)]
@@ -78,6 +83,8 @@ impl Store {
         let limits = Limits { key: options.max_key_bytes, value: options.max_value_bytes };
         let (sync, databases) = (options.sync, options.databases);
         let txn_max_bytes = usize::try_from(options.txn_max_bytes).unwrap_or(usize::MAX);
+        let spare_bytes = usize::try_from(options.log_segment_bytes.min(MOST_SPARE_BYTES) / 4);
+        let spare_bytes = spare_bytes.unwrap_or(0);
         let times = Arc::new(Times::new(clock));
         let reclaim = Arc::new(Reclaim::new(Arc::clone(&times)));
         let cleaner = Cleaner::new(&options);
@@ -99,7 +106,8 @@ impl Store {
             conflicts: Arc::default(),
             sync,
             txn_max_bytes,
-            turns: AtomicU32::new(0),
+            turns: AtomicU64::new(0),
+            spare_bytes,
             #[cfg(test)]
             builds: Default::default(),
         })
@@ -109,9 +117,15 @@ impl Store {
         &self.engine
     }
 
-    /// True for one of `n` calls, in turn.
-    pub(crate) fn one_in(&self, n: u32) -> bool {
-        self.turns.fetch_add(1, Ordering::Relaxed).is_multiple_of(n)
+    /// True for about one of `n` calls, in no order that a caller could be in step with.
+    pub(crate) fn one_in(&self, n: u64) -> bool {
+        SplitMix64::new(self.turns.fetch_add(1, Ordering::Relaxed)).one_in(n)
+    }
+
+    /// Most bytes that may be written beside what a command asks for: a quarter of what the log
+    /// sets aside for a full disk.
+    pub(crate) fn spare_bytes(&self) -> usize {
+        self.spare_bytes
     }
 
     pub(crate) fn limits(&self) -> Limits {

@@ -1,7 +1,8 @@
 //! The ordered index of a memtable: addresses sorted by (key, newest first), in runs small enough
 //! to insert into by moving memory.
 //!
-//! Beside each address stand the key's first eight bytes, so most comparisons touch no entry.
+//! Beside each address stand eight bytes of the key, so most comparisons touch no entry: the first
+//! eight after those that all keys share. Rows of one collection share its name and version.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -15,6 +16,7 @@ pub(crate) const RUN: usize = 256;
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
+    /// Of the key, after what is common to all.
     prefix: u64,
     address: Address,
 }
@@ -31,6 +33,8 @@ pub(super) struct Place {
 pub(super) struct Order {
     runs: Vec<Vec<Slot>>,
     len: usize,
+    /// What all keys begin with, or less.
+    common: Vec<u8>,
 }
 
 /// What is looked for: entries sort by key, then newest sequence first, then latest written first.
@@ -53,12 +57,22 @@ impl<'a> Target<'a> {
     }
 }
 
+/// The first eight bytes, zeros for those that are missing.
+#[inline]
 fn prefix_of(key: &[u8]) -> u64 {
+    if let Some(first) = key.first_chunk() {
+        return u64::from_be_bytes(*first);
+    }
     let mut first = [0u8; 8];
     for (to, from) in first.iter_mut().zip(key) {
         *to = *from;
     }
     u64::from_be_bytes(first)
+}
+
+/// How many bytes both begin with.
+fn alike(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 fn compare(slot: Slot, target_prefix: u64, target: &Target<'_>, entries: &Memtable) -> Ordering {
@@ -79,6 +93,14 @@ impl Order {
 
     /// Adds entries in any order.
     pub(super) fn extend(&mut self, fresh: Vec<Address>, entries: &Memtable) {
+        let keys = || fresh.iter().map(|address| entries.entry(*address).key());
+        if self.len == 0 {
+            let first = keys().next().unwrap_or_default();
+            let shared = keys().map(|key| alike(first, key)).min().unwrap_or(0);
+            self.common = first.get(..shared).unwrap_or_default().to_vec();
+        } else {
+            keys().for_each(|key| self.share(key, entries));
+        }
         self.len += fresh.len();
         // Rebuilding costs a pass over everything, inserting a search an entry.
         if fresh.len() * 16 > self.len {
@@ -89,9 +111,8 @@ impl Order {
     }
 
     fn rebuild(&mut self, fresh: Vec<Address>, entries: &Memtable) {
-        let slot = |address| Slot { prefix: prefix_of(entries.entry(address).key()), address };
         let mut all: Vec<Slot> = std::mem::take(&mut self.runs).into_iter().flatten().collect();
-        all.extend(fresh.into_iter().map(slot));
+        all.extend(fresh.into_iter().map(|address| self.slot_of(address, entries)));
         all.sort_unstable_by(|a, b| {
             compare(*a, b.prefix, &Target::entry(entries.entry(b.address), b.address), entries)
         });
@@ -99,10 +120,30 @@ impl Order {
         self.runs = all.chunks(RUN / 2).map(<[Slot]>::to_vec).collect();
     }
 
+    fn slot_of(&self, address: Address, entries: &Memtable) -> Slot {
+        let key = entries.entry(address).key();
+        let prefix = prefix_of(key.get(self.common.len()..).unwrap_or_default());
+        Slot { prefix, address }
+    }
+
+    /// Makes `common` something that `key` begins with too. It becomes at most half as long each
+    /// time, so that the slots are not made anew often.
+    fn share(&mut self, key: &[u8], entries: &Memtable) {
+        if key.starts_with(&self.common) {
+            return;
+        }
+        self.common.truncate(alike(&self.common, key).min(self.common.len() / 2));
+        let mut runs = std::mem::take(&mut self.runs);
+        for slot in runs.iter_mut().flatten() {
+            *slot = self.slot_of(slot.address, entries);
+        }
+        self.runs = runs;
+    }
+
     fn insert(&mut self, address: Address, entries: &Memtable) {
         let found = entries.entry(address);
         let place = self.first_from(&Target::entry(found, address), entries);
-        let slot = Slot { prefix: prefix_of(found.key()), address };
+        let slot = self.slot_of(address, entries);
         let at_end = place.run == self.runs.len();
         let run_index = if at_end { place.run.saturating_sub(1) } else { place.run };
         let Some(run) = self.runs.get_mut(run_index) else {
@@ -119,7 +160,12 @@ impl Order {
 
     /// The first place that does not sort before `target`; one past the end if there is none.
     pub(super) fn first_from(&self, target: &Target<'_>, entries: &Memtable) -> Place {
-        let prefix = prefix_of(target.key);
+        let Some(rest) = target.key.strip_prefix(self.common.as_slice()) else {
+            // Not among keys that all begin alike: before the first or after the last of them.
+            let after = target.key > self.common.as_slice();
+            return if after { self.end() } else { self.start() };
+        };
+        let prefix = prefix_of(rest);
         let before = |slot: &Slot| compare(*slot, prefix, target, entries).is_lt();
         // Runs whose last entry sorts before the target are out.
         let run = self.runs.partition_point(|run| run.last().is_some_and(before));

@@ -227,6 +227,19 @@ impl<'a> Tx<'a> {
         self.overlay.most_bytes() == usize::MAX
     }
 
+    /// Bytes that are kept aside, about.
+    pub(crate) fn bytes_aside(&self) -> usize {
+        self.overlay.bytes()
+    }
+
+    /// Whether a walk along `tree` costs no more than the rows it passes: there is nothing to sort
+    /// first, and little is kept aside.
+    pub(crate) fn walks_at_once(&self, tree: TreeId) -> bool {
+        const LITTLE: usize = 1024;
+        let aside = self.overlay.of(tree).map_or(0, Writes::len);
+        aside <= LITTLE && self.reader.is_ordered(tree)
+    }
+
     /// Rows that begin with this are in the store, newer than the moment this looks at.
     pub(crate) fn note_spilled(&mut self, prefix: Prefix) {
         self.overlay.spilled.push(prefix);

@@ -188,6 +188,11 @@ impl Overlay {
         self.release();
     }
 
+    /// Bytes that are kept aside, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether anything is to be committed.
     pub(crate) fn is_dirty(&self) -> bool {
         self.writes.iter().any(|writes| !writes.is_empty())

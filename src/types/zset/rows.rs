@@ -104,7 +104,7 @@ impl ZSet {
         self.rows.admit_score(&row);
         if let Some(old) = old {
             self.remove_score(tx, old, member);
-            if tx.store().one_in(CHANGES_COUNTED_AT_ONCE) {
+            if tx.store().one_in(u64::from(CHANGES_COUNTED_AT_ONCE)) {
                 self.rows.wear_mut().count_removed(CHANGES_COUNTED_AT_ONCE);
             }
         }
@@ -120,11 +120,12 @@ impl ZSet {
     }
 
     /// Looks for the ends of the score rows if they may have moved and much was removed since the
-    /// last time.
+    /// last time; but not where nobody walks along the scores, and a look would be the first.
     fn tighten(&mut self, tx: &Tx<'_>) -> Result<()> {
         let looks = |removed: u64| removed / REMOVALS_BETWEEN_LOOKS;
         let due = looks(self.rows.wear().removed()) > looks(self.removed_before);
-        if !due || self.rows.is_worn() || self.len() == 0 {
+        let renewed = self.rows.is_worn() && tx.has_room_to_renew();
+        if !due || renewed || self.len() == 0 || !tx.walks_at_once(SCORE) {
             return Ok(());
         }
         if self.rows.wear().first_is_loose()
