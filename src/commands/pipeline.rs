@@ -33,6 +33,17 @@ impl Db {
     /// # Ok::<(), lsmkv::Error>(())
     /// ```
     pub fn pipeline<'a>(&self, commands: &[impl AsRef<[&'a [u8]]>]) -> Result<Vec<Reply>> {
+        self.pipeline_while(commands, |_| true)
+    }
+
+    /// [`Db::pipeline`], which ends after a reply of which `go_on` says no: the commands behind it
+    /// have not run, and there are fewer replies than commands. For callers that cannot take
+    /// replies of any size.
+    pub fn pipeline_while<'a>(
+        &self,
+        commands: &[impl AsRef<[&'a [u8]]>],
+        mut go_on: impl FnMut(&Reply) -> bool,
+    ) -> Result<Vec<Reply>> {
         let step = |command| self.step(command);
         let steps = commands.iter().map(|c| step(c.as_ref())).collect::<Result<Vec<_>>>()?;
         let runs = |step: &Step<'_>| matches!(step, Step::Runs(_));
@@ -41,8 +52,18 @@ impl Db {
             Step::Refused(_) => None,
         });
         let planned: Vec<_> = planned.collect();
-        let run_all =
-            |tx: &mut Tx<'_>| steps.iter().map(|step| step.run(tx)).collect::<Result<Vec<_>>>();
+        let run_all = |tx: &mut Tx<'_>| {
+            let mut replies = Vec::with_capacity(steps.len());
+            for step in &steps {
+                let reply = step.run(tx)?;
+                let ends = !go_on(&reply);
+                replies.push(reply);
+                if ends {
+                    break;
+                }
+            }
+            Ok(replies)
+        };
         if !steps.iter().any(runs) || planned.iter().all(|command| !command.writes()) {
             return self.read(run_all);
         }
@@ -122,6 +143,17 @@ mod tests {
         assert_eq!(db.engine_stats().commits, before + 1);
         db.pipeline(&argv(&["GET a", "NOSUCH"])).unwrap();
         assert_eq!(db.engine_stats().commits, before + 1);
+    }
+
+    #[test]
+    fn it_ends_where_it_is_told_to() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        let commands = argv(&["SET a 1", "INCR a", "SET a 5", "GET a"]);
+        let replies = db.pipeline_while(&commands, |reply| *reply != Reply::Int(2)).unwrap();
+        assert_eq!(replies, [Reply::OK, Reply::Int(2)]);
+        assert_eq!(db.get(b"a").unwrap().as_deref(), Some(&b"2"[..]));
+        let reads = argv(&["GET a", "GET a"]);
+        assert_eq!(db.pipeline_while(&reads, |_| false).unwrap().len(), 1);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! A line of words, as a person types it: split at blanks, with quotes and escapes.
 
-/// The words of a line; `None` if a quote is not closed, or not followed by a blank.
+/// The words of a line; `None` if a quote is not closed, or not followed by a blank. As in the
+/// reference a zero byte ends the line.
 pub(crate) fn split(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
     let mut words = Vec::new();
     let mut rest = line.trim_ascii_start();
     while !rest.is_empty() {
@@ -26,7 +28,7 @@ fn word(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
                 let after = single_quoted(after, &mut word)?;
                 return Some((word, after));
             }
-            [blank, ..] if blank.is_ascii_whitespace() || *blank == 0 => return Some((word, rest)),
+            [blank, ..] if blank.is_ascii_whitespace() => return Some((word, rest)),
             [byte, after @ ..] => {
                 word.push(*byte);
                 rest = after;
@@ -114,9 +116,22 @@ mod tests {
             ("\"a", None),
             ("'a", None),
             ("\"a\"b", None),
+            ("a b\0c d", Some(vec!["a", "b"])),
+            ("\0", Some(vec![])),
+            (" \0 a", Some(vec![])),
+            ("\"a\0\"", None),
         ] {
             let words = words.map(|w: Vec<&str>| w.iter().map(|w| w.as_bytes().to_vec()).collect());
             assert_eq!(split(line.as_bytes()), words, "{line}");
+        }
+    }
+
+    #[test]
+    fn every_line_of_two_bytes_and_blanks_comes_to_an_end() {
+        for (a, b) in (0..=255u8).flat_map(|a| (0..=255u8).map(move |b| (a, b))) {
+            for line in [[a, b, b' '], [a, b' ', b], [b' ', a, b]] {
+                assert!(split(&line).is_none_or(|words| words.len() <= 3), "{line:?}");
+            }
         }
     }
 }

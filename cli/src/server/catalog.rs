@@ -38,6 +38,8 @@ pub(crate) struct Entry {
     pub(crate) arity: isize,
     pub(crate) kind: Kind,
     pub(crate) writes: bool,
+    /// It looks up one value, whatever the size of the key.
+    pub(crate) reads_one_value: bool,
     pub(crate) keys: KeyPositions,
     pub(crate) group: &'static str,
     pub(crate) syntax: String,
@@ -70,6 +72,27 @@ impl Entry {
         }
     }
 }
+
+/// Commands that look up one value of their only key, and no more.
+const READS_OF_ONE_VALUE: [&str; 17] = [
+    "BITCOUNT",
+    "GET",
+    "GETBIT",
+    "HEXISTS",
+    "HGET",
+    "HLEN",
+    "HSTRLEN",
+    "LINDEX",
+    "LLEN",
+    "PTTL",
+    "SCARD",
+    "SISMEMBER",
+    "STRLEN",
+    "TTL",
+    "TYPE",
+    "ZCARD",
+    "ZSCORE",
+];
 
 /// What a command of the session means to the server.
 fn role_of(name: &str) -> Role {
@@ -174,6 +197,7 @@ impl Catalog {
                     arity: info.arity(),
                     kind: Kind::Data(info),
                     writes: info.writes(),
+                    reads_one_value: READS_OF_ONE_VALUE.contains(&info.name()),
                     keys: info.key_positions(),
                     group: info.group(),
                     syntax: info.syntax(),
@@ -261,6 +285,7 @@ impl Default for Entry {
             arity: 0,
             kind: Kind::Session(Role::Other),
             writes: false,
+            reads_one_value: false,
             keys: KeyPositions::None,
             group: "",
             syntax: String::new(),
@@ -280,6 +305,16 @@ mod tests {
         assert_eq!(catalog.find(b"BLPOP").unwrap().name, "blpop");
         for name in [&b""[..], b"GE", b"GETT", &[b'G'; 1000], b"\xff"] {
             assert!(catalog.find(name).is_none());
+        }
+    }
+
+    #[test]
+    fn reads_of_one_value_are_reads_of_one_key() {
+        let catalog = Catalog::new();
+        for name in READS_OF_ONE_VALUE {
+            let entry = catalog.find(name.as_bytes()).unwrap();
+            assert!(entry.reads_one_value && !entry.writes, "{name}");
+            assert_eq!(entry.keys, KeyPositions::Range { first: 1, last: 1, step: 1 }, "{name}");
         }
     }
 

@@ -16,7 +16,7 @@ use super::counters::Counters;
 use super::execute::execute;
 use super::shared::Server;
 use super::stream::Stream;
-use super::together::Group;
+use super::together::{Group, Ran};
 use crate::resp::{Limits, Parsed, RequestReader, Writer};
 
 /// Replies that may wait to be taken before no more commands run.
@@ -59,6 +59,14 @@ pub(crate) struct Turn<'a> {
     /// For what arrives; of no meaning between turns.
     pub(crate) buffer: &'a mut [u8],
     pub(crate) now_ms: u64,
+}
+
+/// How far the requests in what was received have been run.
+#[derive(Default)]
+struct Progress {
+    /// Bytes of them.
+    taken: usize,
+    commands: u64,
 }
 
 impl Connection {
@@ -177,14 +185,14 @@ impl Connection {
 
     /// Runs the requests that these bytes begin with; how many bytes they were.
     fn run(&mut self, bytes: &[u8], server: &Server, counters: &Counters) -> usize {
-        let (mut taken, mut commands) = (0, 0);
+        let mut done = Progress::default();
         let mut group = Group::default();
         loop {
-            self.stalled = taken < bytes.len();
+            self.stalled = done.taken < bytes.len();
             if !self.may_run() {
                 break;
             }
-            let rest = bytes.get(taken..).unwrap_or_default();
+            let rest = bytes.get(done.taken..).unwrap_or_default();
             let limits = self.limits(server);
             match self.reader.read(rest, &limits) {
                 Ok(Parsed::Incomplete) => {
@@ -192,35 +200,55 @@ impl Connection {
                     break;
                 }
                 Ok(Parsed::Request(len)) => {
-                    (commands, taken) = (commands + 1, taken + len);
+                    let end = done.taken + len;
                     let argv = self.reader.slices(rest);
-                    if !argv.is_some_and(|argv| group.join(server, &self.client, argv)) {
-                        self.run_request(rest, &mut group, server, counters);
+                    if !argv.is_some_and(|argv| group.join(server, &self.client, argv, end)) {
+                        if !self.run_group(&mut group, server, counters, &mut done) {
+                            break;
+                        }
+                        self.run_request(rest, server, counters);
                     }
+                    done = Progress { taken: end, commands: done.commands + 1 };
                 }
                 Err(error) => {
-                    group.run(server, counters, &mut self.client, &mut self.output);
+                    if !self.run_group(&mut group, server, counters, &mut done) {
+                        break;
+                    }
                     counters.protocol_errors.add(1);
                     self.reply(|out| out.error(&format!("ERR {error}")));
                     self.client.fate = Fate::Closes;
-                    taken = bytes.len();
+                    done.taken = bytes.len();
                 }
             }
         }
-        group.run(server, counters, &mut self.client, &mut self.output);
-        counters.commands.add(commands);
-        taken
+        self.run_group(&mut group, server, counters, &mut done);
+        counters.commands.add(done.commands);
+        done.taken
     }
 
-    /// Runs what has joined so far, and then the request that was read from these bytes.
-    fn run_request(
+    /// Runs what has joined. `false` if some are left, for when the client has taken its replies:
+    /// `done` is then what has been done without them, and their bytes will be read again.
+    fn run_group(
         &mut self,
-        bytes: &[u8],
         group: &mut Group<'_>,
         server: &Server,
         counters: &Counters,
-    ) {
-        group.run(server, counters, &mut self.client, &mut self.output);
+        done: &mut Progress,
+    ) -> bool {
+        let room = ENOUGH_OUTPUT.saturating_sub(self.output.len() - self.sent);
+        match group.run(server, counters, &mut self.client, &mut self.output, room) {
+            Ran::All => true,
+            Ran::Some { end, left } => {
+                *done = Progress { taken: end, commands: done.commands.saturating_sub(left) };
+                self.reader = RequestReader::default();
+                self.stalled = true;
+                false
+            }
+        }
+    }
+
+    /// Runs the request that was read from these bytes.
+    fn run_request(&mut self, bytes: &[u8], server: &Server, counters: &Counters) {
         let argv: SmallVec<[&[u8]; 16]> = self.reader.arguments(bytes).collect();
         if !argv.is_empty() {
             execute(server, counters, &mut self.client, &argv, &mut self.output);

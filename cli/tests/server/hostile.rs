@@ -11,7 +11,8 @@ const ALLOWANCE: u64 = 64 << 20;
 
 #[test]
 fn what_is_no_request_ends_its_connection_and_nothing_else() {
-    let server = Lsmkv::start(&[]);
+    // One thread: whoever keeps it busy is noticed by the witness.
+    let server = Lsmkv::start(&["--threads", "1"]);
     let mut witness = server.connect();
     ask(&mut witness, "SET k v");
     let before = server.resident_bytes();
@@ -57,6 +58,25 @@ fn a_length_that_is_only_claimed_takes_no_memory() {
     assert_eq!(told(&mut server.connect(), "PING"), "+PONG");
     let grown = server.resident_bytes().saturating_sub(before);
     assert!(grown < ALLOWANCE, "grew by {grown} bytes");
+}
+
+#[test]
+fn a_pipeline_of_large_replies_is_answered_whole_and_in_order() {
+    let server = Lsmkv::start(&[]);
+    let mut client = server.connect();
+    let value = |n: u32| vec![b'a' + u8::try_from(n % 26).unwrap(); 100_000 + n as usize];
+    let command = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect::<Vec<_>>();
+    let key = |n: u32| format!("k{n}").into_bytes();
+    let sets: Vec<_> = (0..50).map(|n| command(&[b"SET", &key(n), &value(n)])).collect();
+    client.pipeline(&sets).unwrap();
+    // Far more than a client may leave unread, with a count that tells if one ran twice.
+    let asked =
+        (0..300).flat_map(|n| [command(&[b"GET", &key(n % 50)]), command(&[b"INCR", b"c"])]);
+    let replies = client.pipeline(&asked.collect::<Vec<_>>()).unwrap();
+    let expected =
+        (0..300u32).flat_map(|n| [Resp::Bulk(Some(value(n % 50))), Resp::Int(i64::from(n) + 1)]);
+    assert!(replies.into_iter().eq(expected));
+    assert_eq!(info(&mut client, "stats", "total_commands_processed"), 50 + 600);
 }
 
 #[test]
@@ -139,7 +159,10 @@ fn silent_clients_are_closed_when_asked_but_not_those_that_wait() {
 #[test]
 fn there_is_a_last_client() {
     let server = Lsmkv::start(&["--maxclients", "3"]);
-    let mut clients: Vec<_> = (0..3).map(|_| server.connect()).collect();
+    let mut first = server.connect();
+    // Who looked whether the server is up may still be counted.
+    until("it is alone", || info(&mut first, "clients", "connected_clients") == 1);
+    let mut clients = vec![first, server.connect(), server.connect()];
     clients.iter_mut().for_each(|client| assert_eq!(told(client, "PING"), "+PONG"));
     let mut one_more = server.stream();
     assert_eq!(to_the_end(&mut one_more), "-ERR max number of clients reached\r\n");

@@ -1,6 +1,7 @@
 //! Clients that wait: what other threads send them, and the end of their time.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use lsmkv::Reply;
@@ -72,6 +73,8 @@ impl EventLoop {
         };
         let deadline = connection.client.blocked.as_ref().and_then(|blocked| blocked.deadline);
         connection.client.unblock();
+        // It was not silent while it waited: it shall have its reply before it counts as idle.
+        connection.client.info.active_ms.store(self.server.now_ms(), Relaxed);
         connection.reply(write);
         if let Some(at) = deadline {
             self.deadlines.remove(&(at, slot, connection.client.id()));
