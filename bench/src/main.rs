@@ -59,7 +59,9 @@ fn compare(args: &Args) -> Result<bool> {
     let summary = report::summary::Summary::new(&plan, args.compare.repeats, &samples);
     print!("{}", report::table::render(&summary));
     if !args.compare.no_write {
-        let written = report::write(&args.compare.out, &args.compare.name(), &summary)?;
+        let (json, chart) = (report::json::render(&summary)?, report::svg::render(&summary));
+        let files = [("json", json), ("svg", chart)];
+        let written = report::write(&args.compare.out, &args.compare.name(), &files)?;
         println!("\nwritten: {}", written.join(", "));
     }
     Ok(summary.failures.is_empty())
