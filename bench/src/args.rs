@@ -104,7 +104,7 @@ pub(crate) struct Compare {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Commands {
     /// Keys, members of each large collection, and small hashes: what all counts follow.
-    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 150_000, value_parser = clap::value_parser!(u64).range(1..))]
     num: u64,
     /// Seconds after which a row stops that has not run all its commands.
     #[arg(long, default_value_t = 1.5)]
