@@ -16,8 +16,8 @@ CFLAGS ?= -O2
 CXXFLAGS ?= -O2
 INCLUDES := -Iinclude -Ibindings/cpp
 
-.PHONY: all shared static cli demo test bench bench-big bench-types bench-commits bench-server torture \
-	generate install uninstall clean setup
+.PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server \
+	torture generate install uninstall clean setup
 
 all: shared static
 
@@ -62,6 +62,11 @@ bench:
 # 5 GB under a memory budget of 256 MiB: resident memory and block reads a get.
 bench-big:
 	$(CARGO) run --release -p lsmkv-bench -- big
+
+# Redis commands beside RocksDB in process and a real redis-server: bench/results/commands.json.
+bench-commands:
+	scripts/setup-bench.sh
+	$(CARGO) run --release -p lsmkv-bench -- commands
 
 # A hash of a million fields: deleting it, copying it, drawing from it.
 bench-types:

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
+use crate::commands;
 use crate::peers::Kind;
 use crate::plan::{Compression, Plan, Settings};
 use crate::rows::Row;
@@ -24,11 +25,19 @@ pub(crate) enum Command {
     Big(Big),
     /// Delete, copy and sample a large hash; fail if deleting it takes longer than a small one.
     Types(Types),
+    /// Redis commands on lsmkv, on RocksDB in process, and on a real redis-server: ratios, verdicts.
+    Commands(Commands),
     /// Durable commits, alone, with tickets, by threads; fail if they do not share flushes.
     Commits(Commits),
     /// One peer, one repeat: started by the bench itself.
     #[command(hide = true)]
     Child {
+        /// What to run, as JSON.
+        task: String,
+    },
+    /// The same of the bench of commands.
+    #[command(hide = true, name = commands::CHILD)]
+    CommandsChild {
         /// What to run, as JSON.
         task: String,
     },
@@ -90,6 +99,55 @@ pub(crate) struct Compare {
     /// Print the table, write no files.
     #[arg(long)]
     pub(crate) no_write: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Commands {
+    /// Keys, members of each large collection, and small hashes: what all counts follow.
+    #[arg(long, default_value_t = 150_000, value_parser = clap::value_parser!(u64).range(1..))]
+    num: u64,
+    /// Seconds after which a row stops that has not run all its commands.
+    #[arg(long, default_value_t = 1.5)]
+    row_seconds: f64,
+    /// Runs of each peer, interleaved; the median counts.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeats: u32,
+    /// Seed of orders and values.
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+    /// Only these rows (comma separated).
+    #[arg(long, value_enum, value_delimiter = ',')]
+    rows: Vec<commands::rows::Row>,
+    /// Only these peers (comma separated).
+    #[arg(long, value_enum, value_delimiter = ',')]
+    peers: Vec<commands::peers::Kind>,
+    /// Where scratch stores go [default: a temporary directory that is not a tmpfs].
+    #[arg(long)]
+    pub(crate) dir: Option<PathBuf>,
+    /// Where the JSON goes.
+    #[arg(long, default_value = "bench/results")]
+    pub(crate) out: PathBuf,
+    /// Print the table, write no file.
+    #[arg(long)]
+    pub(crate) no_write: bool,
+}
+
+impl Commands {
+    pub(crate) fn plan(&self) -> commands::plan::Plan {
+        let rows = commands::rows::Row::all();
+        commands::plan::Plan {
+            num: self.num,
+            row_seconds: self.row_seconds,
+            seed: self.seed,
+            rows: rows.filter(|row| self.rows.is_empty() || self.rows.contains(row)).collect(),
+            settings: Settings::default(),
+        }
+    }
+
+    pub(crate) fn wanted_peers(&self) -> Vec<commands::peers::Kind> {
+        let all = commands::peers::Kind::ALL.into_iter();
+        all.filter(|kind| self.peers.is_empty() || self.peers.contains(kind)).collect()
+    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -161,11 +219,9 @@ impl Compare {
             settings: Settings {
                 write_buffer: self.write_buffer,
                 cache: self.cache,
-                memory_budget: None,
                 bloom_bits: self.bloom_bits,
-                background_jobs: 2,
                 compression: self.compression,
-                synced: false,
+                ..Settings::default()
             },
         }
     }

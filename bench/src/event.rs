@@ -1,14 +1,17 @@
 //! What a child tells its parent: one measurement a line, as JSON on standard output.
 
+use std::io::Write;
+
 use serde::{Deserialize, Serialize};
 
+use crate::Result;
 use crate::rows::Row;
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub(crate) enum Event {
+pub(crate) enum Event<R = Row> {
     /// Throughput of a row.
-    Rate { row: Row, ops: u64, seconds: f64 },
+    Rate { row: R, ops: u64, seconds: f64 },
     /// Latency of single writes in fillrandom.
     Latency(Latency),
     /// The settled store after fillrandom.
@@ -30,13 +33,21 @@ pub(crate) struct Footprint {
     pub(crate) write_amplification: Option<f64>,
 }
 
+/// Prints an event for the parent.
+pub(crate) fn emit<R: Serialize>(event: &Event<R>) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer(&mut out, event)?;
+    writeln!(out)?;
+    Ok(out.flush()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn events_survive_the_way_through_json() {
-        let events = [
+        let events: [Event; 3] = [
             Event::Rate { row: Row::Readseq, ops: 10, seconds: 0.5 },
             Event::Latency(Latency {
                 p50_us: 1.0,

@@ -3,13 +3,14 @@
 //!
 //! `compare` (the default) starts one child process per peer and repeat, in turn, so that no
 //! peer's memory, allocator or threads touch another's; the child prints its measurements as JSON
-//! lines. `big` loads a large store under a memory budget and checks what it costs. `types` deletes
-//! large and small collections and draws members at random. `commits` shows how durable writes
-//! share flushes.
+//! lines. `commands` does the same for Redis commands. `big` loads a large store under a memory
+//! budget and checks what it costs. `types` deletes large and small collections and draws members
+//! at random. `commits` shows how durable writes share flushes.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is this program's job")]
 
 mod args;
+mod commands;
 mod event;
 mod keys;
 mod measure;
@@ -38,6 +39,8 @@ fn main() -> ExitCode {
     let outcome = match &args.command {
         None => compare(&args),
         Some(Command::Big(big)) => workload::big::command(big),
+        Some(Command::Commands(commands)) => commands::command(commands),
+        Some(Command::CommandsChild { task }) => commands::session::command(task).map(|()| true),
         Some(Command::Commits(commits)) => workload::commits::command(commits),
         Some(Command::Types(types)) => workload::types::command(types),
         Some(Command::Child { task }) => session::command(task).map(|()| true),
@@ -59,7 +62,9 @@ fn compare(args: &Args) -> Result<bool> {
     let summary = report::summary::Summary::new(&plan, args.compare.repeats, &samples);
     print!("{}", report::table::render(&summary));
     if !args.compare.no_write {
-        let written = report::write(&args.compare.out, &args.compare.name(), &summary)?;
+        let (json, chart) = (report::json::render(&summary)?, report::svg::render(&summary));
+        let files = [("json", json), ("svg", chart)];
+        let written = report::write(&args.compare.out, &args.compare.name(), &files)?;
         println!("\nwritten: {}", written.join(", "));
     }
     Ok(summary.failures.is_empty())

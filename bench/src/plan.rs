@@ -49,6 +49,21 @@ pub(crate) struct Settings {
     pub(crate) synced: bool,
 }
 
+/// What the design's performance page measures with.
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            write_buffer: 64 << 20,
+            cache: 256 << 20,
+            memory_budget: None,
+            bloom_bits: 10,
+            background_jobs: 2,
+            compression: Compression::None,
+            synced: false,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Compression {

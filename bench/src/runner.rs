@@ -10,6 +10,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::Result;
 use crate::args::Compare;
 use crate::event::{Event, Footprint, Latency};
@@ -20,18 +23,29 @@ use crate::scratch;
 use crate::session::Task;
 
 /// What one peer measured, over all its repeats.
-#[derive(Debug, Default)]
-pub(crate) struct Samples {
+#[derive(Debug)]
+pub(crate) struct Samples<R = Row> {
     /// Operations a second.
-    pub(crate) rates: BTreeMap<Row, Vec<f64>>,
+    pub(crate) rates: BTreeMap<R, Vec<f64>>,
     pub(crate) latencies: Vec<Latency>,
     pub(crate) footprints: Vec<Footprint>,
     /// Repeats that did not finish; their figures up to then count.
     pub(crate) failures: Vec<String>,
 }
 
-impl Samples {
-    pub(crate) fn add(&mut self, event: Event) {
+impl<R> Default for Samples<R> {
+    fn default() -> Self {
+        Self {
+            rates: BTreeMap::new(),
+            latencies: Vec::new(),
+            footprints: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+}
+
+impl<R: Ord> Samples<R> {
+    pub(crate) fn add(&mut self, event: Event<R>) {
         match event {
             Event::Rate { row, ops, seconds } => {
                 self.rates.entry(row).or_default().push(ops as f64 / seconds);
@@ -44,38 +58,50 @@ impl Samples {
 
 /// Runs every wanted peer of this build, as often as asked.
 pub(crate) fn run(args: &Compare, plan: &Plan) -> Result<BTreeMap<Kind, Samples>> {
-    let scratch = scratch::create(args.dir.as_deref())?;
+    let present = args.wanted_peers().into_iter().filter(|kind| kind.absence().is_none());
+    let peers: Vec<_> = present.map(|kind| (kind, kind.title())).collect();
+    interleaved(args.dir.as_deref(), args.repeats, &peers, |peer, dir, samples| {
+        in_child("child", &Task { peer, plan: plan.clone(), dir: dir.to_owned() }, samples)
+    })
+}
+
+/// Every peer once, then every peer again, each time in a fresh directory. Peers come with their
+/// titles.
+pub(crate) fn interleaved<K: Copy + Ord, R>(
+    base: Option<&Path>,
+    repeats: u32,
+    peers: &[(K, &str)],
+    measure: impl Fn(K, &Path, &mut Samples<R>) -> Result<()>,
+) -> Result<BTreeMap<K, Samples<R>>> {
+    let scratch = scratch::create(base)?;
     let mut all = BTreeMap::new();
-    for kind in args.wanted_peers().into_iter().filter(|kind| kind.absence().is_none()) {
-        all.insert(kind, Samples::default());
-    }
-    for repeat in 1..=args.repeats {
-        for (kind, samples) in &mut all {
+    for repeat in 1..=repeats {
+        for (kind, title) in peers {
+            let samples: &mut Samples<R> = all.entry(*kind).or_default();
             let start = Instant::now();
-            let dir = scratch.path().join(format!("{}-{repeat}", kind.title()));
-            if let Err(error) = run_child(*kind, plan, &dir, samples) {
+            let dir = scratch.path().join(format!("{title}-{repeat}"));
+            fs::create_dir(&dir)?;
+            if let Err(error) = measure(*kind, &dir, samples) {
                 samples.failures.push(format!("repeat {repeat}: {error}"));
             }
+            // Also after a failure: the next peer shall find the disk as this one did.
+            fs::remove_dir_all(dir)?;
             let seconds = start.elapsed().as_secs_f64();
-            eprintln!("repeat {repeat}/{}: {:<8} {seconds:.0} s", args.repeats, kind.title());
+            eprintln!("repeat {repeat}/{repeats}: {title:<8} {seconds:.0} s");
         }
     }
     Ok(all)
 }
 
-fn run_child(kind: Kind, plan: &Plan, dir: &Path, samples: &mut Samples) -> Result<()> {
-    fs::create_dir(dir)?;
-    let outcome = measure_in_child(kind, plan, dir, samples);
-    // Also after a failure: the next peer shall find the disk as this one did.
-    fs::remove_dir_all(dir)?;
-    outcome
-}
-
-fn measure_in_child(kind: Kind, plan: &Plan, dir: &Path, samples: &mut Samples) -> Result<()> {
-    let task = Task { peer: kind, plan: plan.clone(), dir: dir.to_owned() };
+/// Starts this program with a subcommand and its task, and gathers what it measured.
+pub(crate) fn in_child<R: Ord + DeserializeOwned>(
+    subcommand: &str,
+    task: &impl Serialize,
+    samples: &mut Samples<R>,
+) -> Result<()> {
     let mut child = Command::new(std::env::current_exe()?)
-        .arg("child")
-        .arg(serde_json::to_string(&task)?)
+        .arg(subcommand)
+        .arg(serde_json::to_string(task)?)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()?;
@@ -86,7 +112,10 @@ fn measure_in_child(kind: Kind, plan: &Plan, dir: &Path, samples: &mut Samples) 
     if status.success() { Ok(()) } else { Err(format!("the child ended with {status}").into()) }
 }
 
-fn read_events(output: impl BufRead, samples: &mut Samples) -> Result<()> {
+fn read_events<R: Ord + DeserializeOwned>(
+    output: impl BufRead,
+    samples: &mut Samples<R>,
+) -> Result<()> {
     for line in output.lines() {
         samples.add(serde_json::from_str(&line?)?);
     }
@@ -107,7 +136,7 @@ mod tests {
             r#"{"event":"footprint","disk_bytes":5,"write_amplification":1.5}"#,
             "\n",
         );
-        let mut samples = Samples::default();
+        let mut samples: Samples = Samples::default();
         read_events(lines.as_bytes(), &mut samples).unwrap();
         assert_eq!(samples.rates[&Row::Fillseq], [200.0, 400.0]);
         assert_eq!(samples.footprints.len(), 1);
@@ -115,6 +144,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_event_is_an_error() {
-        assert!(read_events(&b"hello\n"[..], &mut Samples::default()).is_err());
+        let mut samples: Samples = Samples::default();
+        assert!(read_events(&b"hello\n"[..], &mut samples).is_err());
     }
 }

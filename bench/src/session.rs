@@ -4,13 +4,12 @@
 //! read again with a small cache, overwritten, and read while written to; and one a fillsync row.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::event::{Event, Footprint};
+use crate::event::{Event, Footprint, emit};
 use crate::keys::KEY_BYTES;
 use crate::measure::process::written_bytes;
 use crate::peers::{Job, Kind, Peer, dispatch};
@@ -31,13 +30,7 @@ pub(crate) struct Task {
 
 pub(crate) fn command(task: &str) -> Result<()> {
     let task: Task = serde_json::from_str(task)?;
-    let mut emit = |event: &Event| -> Result<()> {
-        let mut out = std::io::stdout().lock();
-        serde_json::to_writer(&mut out, event)?;
-        writeln!(out)?;
-        Ok(out.flush()?)
-    };
-    run(&task, &mut emit)
+    run(&task, &mut |event| emit(event))
 }
 
 /// Runs a task in this process, showing each measurement to `emit`.

@@ -81,7 +81,7 @@ impl Peer for Lsmkv {
     }
 }
 
-fn options(settings: &Settings) -> Options {
+pub(crate) fn options(settings: &Settings) -> Options {
     let defaults = Options::default();
     // Unsynced is `Off`, not the default `Interval`: the peers sync nothing by themselves.
     let sync = if settings.synced { SyncMode::Always } else { SyncMode::Off };

@@ -5,10 +5,10 @@
 
 mod fjall;
 mod lmdb;
-mod lsmkv;
-mod rocksdb;
+pub(crate) mod lsmkv;
+pub(crate) mod rocksdb;
 #[cfg(has_rocksdb)]
-mod rocksdb_c;
+pub(crate) mod rocksdb_c;
 
 use std::path::Path;
 

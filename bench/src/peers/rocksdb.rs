@@ -11,7 +11,7 @@ pub(crate) fn version() -> String {
 }
 
 #[cfg(has_rocksdb)]
-pub(crate) use present::Rocksdb;
+pub(crate) use present::{Rocksdb, config};
 
 #[cfg(has_rocksdb)]
 mod present {
@@ -34,18 +34,21 @@ mod present {
 
     pub(crate) struct Rocksdb(Db);
 
+    pub(crate) fn config(settings: &Settings) -> Result<Config> {
+        let (write_buffer, cache) = buffer_and_cache(settings);
+        Ok(Config {
+            write_buffer: usize::try_from(write_buffer)?,
+            cache: usize::try_from(cache)?,
+            bloom_bits: settings.bloom_bits,
+            background_jobs: i32::try_from(settings.background_jobs)?,
+            lz4: settings.compression == Compression::Lz4,
+            synced: settings.synced,
+        })
+    }
+
     impl Peer for Rocksdb {
         fn open(dir: &Path, settings: &Settings, _expected_bytes: u64) -> Result<Self> {
-            let (write_buffer, cache) = buffer_and_cache(settings);
-            let config = Config {
-                write_buffer: usize::try_from(write_buffer)?,
-                cache: usize::try_from(cache)?,
-                bloom_bits: settings.bloom_bits,
-                background_jobs: i32::try_from(settings.background_jobs)?,
-                lz4: settings.compression == Compression::Lz4,
-                synced: settings.synced,
-            };
-            Ok(Self(Db::open(dir, &config)?))
+            Ok(Self(Db::open(dir, &config(settings)?)?))
         }
 
         fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {

@@ -21,6 +21,8 @@ macro_rules! opaque {
     ($($name:ident),+) => { $(#[repr(C)] struct $name { _private: [u8; 0] })+ };
 }
 
+pub(crate) mod families;
+
 opaque!(
     RawDb,
     RawOptions,
@@ -122,13 +124,17 @@ unsafe impl Sync for Db {}
 
 impl Db {
     pub(crate) fn open(dir: &Path, config: &Config) -> Result<Self> {
-        let name = CString::new(dir.as_os_str().as_bytes())?;
+        let name = directory(dir)?;
         let options = Options::new(config)?;
         // SAFETY: the options live until the end of this function and RocksDB copies them; the
         // name ends with NUL.
         let raw =
             checked(|error| unsafe { rocksdb_open(options.0.as_ptr(), name.as_ptr(), error) })?;
-        let raw = created(raw)?;
+        Self::new(created(raw)?, config)
+    }
+
+    /// Owns an open database.
+    fn new(raw: NonNull<RawDb>, config: &Config) -> Result<Self> {
         // SAFETY: constructors without arguments.
         let (read, write) =
             unsafe { (rocksdb_readoptions_create(), rocksdb_writeoptions_create()) };
@@ -331,6 +337,10 @@ fn table_options(config: &Config) -> Result<NonNull<RawTableOptions>> {
         }
     }
     Ok(table)
+}
+
+fn directory(dir: &Path) -> Result<CString> {
+    Ok(CString::new(dir.as_os_str().as_bytes())?)
 }
 
 fn created<T>(raw: *mut T) -> Result<NonNull<T>> {

@@ -1,9 +1,10 @@
 //! The summary as JSON, for later runs to compare with.
 
-use super::summary::Summary;
+use serde::Serialize;
+
 use crate::Result;
 
-pub(crate) fn render(summary: &Summary) -> Result<String> {
+pub(crate) fn render(summary: &impl Serialize) -> Result<String> {
     Ok(serde_json::to_string_pretty(summary)? + "\n")
 }
 

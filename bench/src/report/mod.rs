@@ -9,12 +9,10 @@ use std::fs;
 use std::path::Path;
 
 use crate::Result;
-use summary::Summary;
 
-/// Writes `<name>.json` and `<name>.svg`; what was written.
-pub(crate) fn write(dir: &Path, name: &str, summary: &Summary) -> Result<Vec<String>> {
+/// Writes `<name>.<extension>` for each extension and its text; what was written.
+pub(crate) fn write(dir: &Path, name: &str, files: &[(&str, String)]) -> Result<Vec<String>> {
     fs::create_dir_all(dir)?;
-    let files = [("json", json::render(summary)?), ("svg", svg::render(summary))];
     let mut written = Vec::new();
     for (extension, text) in files {
         let path = dir.join(format!("{name}.{extension}"));

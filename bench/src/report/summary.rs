@@ -26,8 +26,8 @@ pub(crate) struct Summary {
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct PeerInfo {
-    pub(crate) peer: Kind,
+pub(crate) struct PeerInfo<K = Kind> {
+    pub(crate) peer: K,
     pub(crate) version: String,
     /// Why it was not measured, if it was not.
     pub(crate) absence: Option<String>,
@@ -84,22 +84,25 @@ impl Summary {
         Self {
             plan: plan.clone(),
             repeats,
-            peers: Kind::ALL.map(|kind| PeerInfo::new(kind, samples)).into(),
+            peers: Kind::ALL
+                .map(|kind| {
+                    let measured = samples.contains_key(&kind);
+                    PeerInfo::new(kind, kind.version(), measured, kind.absence())
+                })
+                .into(),
             rows: plan.rows.iter().map(|row| RowSummary::new(*row, samples)).collect(),
             limits: limits(fillrandom.get(&Kind::Lsmkv)),
             fillrandom,
-            failures: failures(samples),
+            failures: failures(samples, Kind::title),
         }
     }
 }
 
-impl PeerInfo {
-    fn new(peer: Kind, samples: &BTreeMap<Kind, Samples>) -> Self {
-        let absence = match samples.get(&peer) {
-            Some(_) => None,
-            None => Some(peer.absence().unwrap_or("not asked for").to_owned()),
-        };
-        Self { peer, version: peer.version(), absence }
+impl<K> PeerInfo<K> {
+    /// `absence` says why the build or the machine lacks the peer, if it does.
+    pub(crate) fn new(peer: K, version: String, measured: bool, absence: Option<&str>) -> Self {
+        let absence = (!measured).then(|| absence.unwrap_or("not asked for").to_owned());
+        Self { peer, version, absence }
     }
 }
 
@@ -134,7 +137,7 @@ impl RowSummary {
 }
 
 impl Spread {
-    fn of(samples: &[f64]) -> Option<Self> {
+    pub(crate) fn of(samples: &[f64]) -> Option<Self> {
         Some(Self {
             median: median(samples)?,
             min: samples.iter().copied().fold(f64::INFINITY, f64::min),
@@ -175,14 +178,18 @@ fn limits(lsmkv: Option<&FillSummary>) -> Vec<Limit> {
     judged.collect()
 }
 
-fn failures(samples: &BTreeMap<Kind, Samples>) -> Vec<String> {
+/// What did not finish, by peer.
+pub(crate) fn failures<K: Copy, R>(
+    samples: &BTreeMap<K, Samples<R>>,
+    title: fn(K) -> &'static str,
+) -> Vec<String> {
     let each = samples.iter().flat_map(|(kind, of_peer)| {
-        of_peer.failures.iter().map(|failure| format!("{}, {failure}", kind.title()))
+        of_peer.failures.iter().map(move |failure| format!("{}, {failure}", title(*kind)))
     });
     each.collect()
 }
 
-fn ratio(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
+pub(crate) fn ratio(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
     part.zip(whole).filter(|(_, whole)| *whole > 0.0).map(|(part, whole)| part / whole)
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::summary::{FillSummary, Summary};
+use super::summary::{FillSummary, PeerInfo, Summary};
 use crate::peers::Kind;
 use crate::plan::Compression;
 use crate::rows::TIE;
@@ -68,7 +68,7 @@ fn legend(summary: &Summary) -> String {
         Compression::None => "compression off",
         Compression::Lz4 => "LZ4 (LMDB has none)",
     };
-    let mut text = format!(
+    let text = format!(
         "{} keys of 16 B, values of {} B, median of {} interleaved repeats, a process each.\n\
          {} MiB write buffer, {} MiB cache, {} filter bits, {} background jobs, log on, \
          {compression}.\n\
@@ -91,12 +91,22 @@ fn legend(summary: &Summary) -> String {
         settings.bloom_bits,
         settings.background_jobs,
     );
-    for peer in &summary.peers {
+    text + &peers_and_failures(&summary.peers, Kind::title, &summary.failures)
+}
+
+/// Which versions were measured, why others were not, and what did not finish.
+pub(crate) fn peers_and_failures<K: Copy>(
+    peers: &[PeerInfo<K>],
+    title: fn(K) -> &'static str,
+    failures: &[String],
+) -> String {
+    let mut text = String::new();
+    for peer in peers {
         let state =
             peer.absence.as_ref().map_or_else(String::new, |why| format!(": no figures, {why}"));
-        let _infallible = writeln!(text, "{} {}{state}", peer.peer.title(), peer.version);
+        let _infallible = writeln!(text, "{} {}{state}", title(peer.peer), peer.version);
     }
-    for failure in &summary.failures {
+    for failure in failures {
         let _infallible = writeln!(text, "FAILED: {failure}");
     }
     text
@@ -108,7 +118,7 @@ fn header(first: &[&str], last: &[&str]) -> Vec<String> {
 }
 
 /// Columns as wide as their widest cell: the first to the left, the others to the right.
-fn align(lines: &[Vec<String>]) -> String {
+pub(crate) fn align(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column| lines.iter().filter_map(|l| l.get(column)).map(String::len).max();
     let widths: Vec<usize> = (0..columns).filter_map(width).collect();
@@ -129,7 +139,7 @@ fn align(lines: &[Vec<String>]) -> String {
 }
 
 /// Three significant digits or so.
-fn figure(number: f64) -> String {
+pub(crate) fn figure(number: f64) -> String {
     match number {
         n if n >= 99.95 => format!("{n:.0}"),
         n if n >= 9.995 => format!("{n:.1}"),
@@ -137,11 +147,11 @@ fn figure(number: f64) -> String {
     }
 }
 
-fn times(ratio: f64) -> String {
+pub(crate) fn times(ratio: f64) -> String {
     format!("{ratio:.2}x")
 }
 
-fn cell(text: Option<String>) -> String {
+pub(crate) fn cell(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
-    fn since(start: Instant, ops: u64) -> Self {
+    pub(crate) fn since(start: Instant, ops: u64) -> Self {
         Self { ops, seconds: start.elapsed().as_secs_f64() }
     }
 }

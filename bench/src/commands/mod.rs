@@ -1,0 +1,92 @@
+//! Redis commands on lsmkv and its peers: how many a second, and ratios against the goals.
+//!
+//! - `rows`: the lines of the table and their goals;
+//! - `plan`, `session`, `work`: a child: what it runs, when it looks at the clock, with which
+//!   arguments;
+//! - `call`, `peers`: a command, and the stores that run it;
+//! - `report`: medians, ratios, the table.
+
+mod call;
+pub(crate) mod peers;
+pub(crate) mod plan;
+mod report;
+pub(crate) mod rows;
+pub(crate) mod session;
+mod work;
+
+use crate::Result;
+use crate::args::Commands;
+use crate::report::{json, write};
+use crate::runner::{in_child, interleaved};
+use session::Task;
+
+/// The name of the subcommand that a child is started with.
+pub(crate) const CHILD: &str = "commands-child";
+
+/// Whether every peer that is there finished all its repeats.
+pub(crate) fn command(args: &Commands) -> Result<bool> {
+    let plan = args.plan();
+    let present = args.wanted_peers().into_iter().filter(|kind| kind.absence().is_none());
+    let peers: Vec<_> = present.map(|kind| (kind, kind.title())).collect();
+    let samples = interleaved(args.dir.as_deref(), args.repeats, &peers, |peer, dir, samples| {
+        in_child(CHILD, &Task { peer, plan: plan.clone(), dir: dir.to_owned() }, samples)
+    })?;
+    let summary = report::Summary::new(&plan, args.repeats, &samples);
+    print!("{}", report::render(&summary));
+    if !args.no_write {
+        let written = write(&args.out, "commands", &[("json", json::render(&summary)?)])?;
+        println!("\nwritten: {}", written.join(", "));
+    }
+    Ok(summary.failures.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Args, Command};
+    use crate::event::Event;
+    use crate::scratch;
+    use peers::Kind;
+    use rows::Row;
+
+    fn measured(peer: Kind, options: &[&str]) -> Vec<Row> {
+        let args = Args::parse_from([&["bench", "commands", "--num", "400"], options].concat());
+        let Some(Command::Commands(args)) = args.command else { panic!("{args:?}") };
+        let scratch = scratch::create(None).unwrap();
+        let task = Task { peer, plan: args.plan(), dir: scratch.path().to_owned() };
+        let mut rows = Vec::new();
+        session::run(&task, &mut |event| {
+            let Event::Rate { row, ops, seconds } = event else { panic!("{event:?}") };
+            assert!(*ops > 0 && *seconds > 0.0, "{event:?}");
+            rows.push(*row);
+            Ok(())
+        })
+        .unwrap();
+        rows.sort();
+        rows
+    }
+
+    /// Every answer is checked by the session itself.
+    #[test]
+    fn a_session_measures_every_row_a_store_has_on_every_store_that_is_there() {
+        for peer in Kind::ALL.into_iter().filter(|peer| peer.absence().is_none()) {
+            let lacks = match peer {
+                Kind::RocksdbTypes => Some(Row::Spop),
+                Kind::RedisPipelined => Some(Row::DelBig),
+                Kind::Lsmkv | Kind::Redis => None,
+            };
+            let expected = Row::all().filter(|row| Some(*row) != lacks);
+            assert!(measured(peer, &[]).into_iter().eq(expected), "{peer:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_measures_only_what_is_wanted_whatever_that_needs() {
+        for row in Row::all() {
+            let name = serde_json::to_string(&row).unwrap();
+            assert_eq!(measured(Kind::Lsmkv, &["--rows", name.trim_matches('"')]), [row]);
+        }
+    }
+}
