@@ -22,6 +22,8 @@ pub(crate) struct Collection {
     wear: Wear,
     prefix: Prefix,
     changed: bool,
+    /// Made by this command: all its rows are kept aside.
+    is_new: bool,
 }
 
 impl Tx<'_> {
@@ -31,7 +33,7 @@ impl Tx<'_> {
         match self.body(key, &record)? {
             Body::Members { version, size, wear } => {
                 let new = Collection::new(self, key, record.header, version);
-                Ok(Some(Collection { size, wear, ..new }))
+                Ok(Some(Collection { size, wear, is_new: false, ..new }))
             }
             Body::Span { .. } => Err(Error::new(ErrorKind::Corrupt, "a list where none belongs")),
         }
@@ -78,7 +80,7 @@ impl Collection {
     fn new(tx: &Tx<'_>, key: &[u8], header: Header, version: u64) -> Self {
         let prefix = prefix(tx.space(), key, version);
         let (key, wear) = (key.to_vec(), Wear::default());
-        Self { key, header, version, size: 0, wear, prefix, changed: false }
+        Self { key, header, version, size: 0, wear, prefix, changed: false, is_new: true }
     }
 
     /// Whose it is.
@@ -114,10 +116,11 @@ impl Collection {
 
     /// What is stored beside a member.
     pub(crate) fn get(&self, tx: &Tx<'_>, member: &[u8]) -> Result<Option<Bytes>> {
-        if self.size == 0 {
-            return Ok(None);
+        match (self.size, self.is_new) {
+            (0, _) => Ok(None),
+            (_, true) => Ok(tx.row_aside(DATA, &row_key(&self.prefix, member))),
+            (_, false) => tx.row(DATA, &row_key(&self.prefix, member)),
         }
-        tx.row(DATA, &row_key(&self.prefix, member))
     }
 
     /// Sets what is stored beside a member; returns what was there.

@@ -217,6 +217,11 @@ impl<'a> Tx<'a> {
         self.moment_of(key)?.get(tree, key)
     }
 
+    /// The row, if it is kept aside here.
+    pub(crate) fn row_aside(&self, tree: TreeId, key: &[u8]) -> Option<Bytes> {
+        self.overlay.of(tree)?.get(key)?.clone()
+    }
+
     /// Whether rows may be written before the rest: see `build`.
     pub(crate) fn may_spill(&self) -> bool {
         self.overlay.assignments().is_empty()
