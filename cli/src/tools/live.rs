@@ -2,10 +2,13 @@
 //!
 //! The file system given to the library refuses every change and takes no lock. It remembers the
 //! descriptors of the files it opened, so what was seen once stays readable when the other process
-//! removes it. The other process goes on meanwhile, so what is read while opening may not fit
-//! together (a table is gone, the log has grown): then the whole is tried again.
+//! removes it; and it opens all tables and logs before anything is read: that takes no time to
+//! speak of.
+//! The other process goes on meanwhile, so what is read while opening may still not fit together
+//! (the log has gone on to another segment): then the whole is tried again.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -100,6 +103,20 @@ impl FileSystem for Unlocked {
     }
 }
 
+impl Unlocked {
+    /// Holds the tables and logs that are in `dir` now. What cannot be opened is gone, or is missed
+    /// when it is needed.
+    fn hold_all(&self, dir: &Path) -> io::Result<()> {
+        let dir = self.resolve(dir)?;
+        for name in self.list(&dir)? {
+            if matches!(name.extension().and_then(OsStr::to_str), Some("table" | "log")) {
+                let _ = self.open(&dir.join(name));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Opens the store in `dir` as it is at this moment, whether or not it is open elsewhere.
 pub(crate) fn open(dir: &Path, mut options: Options) -> Result<Db, Failure> {
     options.read_only = true;
@@ -123,6 +140,8 @@ pub(crate) fn open(dir: &Path, mut options: Options) -> Result<Db, Failure> {
 
 fn attempt_open(dir: &Path, options: Options) -> Result<Db, Error> {
     let fs = Arc::new(Unlocked::default());
+    // A directory that cannot be listed is reported by the store.
+    let _ = fs.hold_all(dir);
     let db = Db::open_on(fs, dir, options, Arc::new(RealClock))?;
     // Opens every table, so that its descriptor is held.
     db.tables()?;
