@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lsmkv::engine::{FileSystem, RealFs};
 use lsmkv::io::clock::RealClock;
@@ -23,9 +23,11 @@ use parking_lot::Mutex;
 
 use crate::failure::Failure;
 
-/// Times a moving store is tried before what was found is believed.
-const ATTEMPTS: u32 = 20;
-const PAUSE: Duration = Duration::from_millis(50);
+/// Times a moving store is tried at least, and how long, before what was found is believed.
+const LEAST_ATTEMPTS: u32 = 20;
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between attempts: at first none, a busy store has changed anyhow.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
@@ -122,20 +124,20 @@ pub(crate) fn open(dir: &Path, mut options: Options) -> Result<Db, Failure> {
     options.read_only = true;
     options.create_if_missing = false;
     options.ttl_cleaner_interval_s = 0;
-    let mut last = None;
-    for attempt in 0..ATTEMPTS {
-        if attempt > 0 {
-            std::thread::sleep(PAUSE);
-        }
+    let begun = Instant::now();
+    for attempt in 1.. {
         match attempt_open(dir, options.clone()) {
             Ok(db) => return Ok(db),
-            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
-                last = Some(error);
+            Err(error) if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
+                return Err(error.into());
             }
-            Err(error) => return Err(error.into()),
+            Err(error) if attempt >= LEAST_ATTEMPTS && begun.elapsed() > PATIENCE => {
+                return Err(error.into());
+            }
+            Err(_) => std::thread::sleep((Duration::from_millis(1) * attempt).min(LONGEST_PAUSE)),
         }
     }
-    Err(last.map_or_else(|| Failure::new("the store cannot be opened"), Failure::from))
+    Err(Failure::new("the store cannot be opened"))
 }
 
 fn attempt_open(dir: &Path, options: Options) -> Result<Db, Error> {
