@@ -214,7 +214,7 @@ script_suite() { # script
 }
 
 # Together, so that the library is compiled once, with the features both need.
-cargo_suite "cargo test of the library, the command line and the server" -p lsmkv -p lsmkv-cli
+cargo_suite "cargo test of the library, the program and the bench" -p lsmkv -p lsmkv-cli -p lsmkv-bench
 c_suite
 valgrind_suite
 sanitizer_suite
