@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::arena::Address;
 use super::entries::{Found, Memtable};
-use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
+use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag, common_prefix};
 
 /// Most entries of a run.
 pub(crate) const RUN: usize = 256;
@@ -70,11 +70,6 @@ fn prefix_of(key: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// How many bytes both begin with.
-fn alike(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
-}
-
 fn compare(slot: Slot, target_prefix: u64, target: &Target<'_>, entries: &Memtable) -> Ordering {
     slot.prefix.cmp(&target_prefix).then_with(|| {
         let found = entries.entry(slot.address);
@@ -96,7 +91,7 @@ impl Order {
         let keys = || fresh.iter().map(|address| entries.entry(*address).key());
         if self.len == 0 {
             let first = keys().next().unwrap_or_default();
-            let shared = keys().map(|key| alike(first, key)).min().unwrap_or(0);
+            let shared = keys().map(|key| common_prefix(first, key)).min().unwrap_or(0);
             self.common = first.get(..shared).unwrap_or_default().to_vec();
         } else {
             keys().for_each(|key| self.share(key, entries));
@@ -132,7 +127,7 @@ impl Order {
         if key.starts_with(&self.common) {
             return;
         }
-        self.common.truncate(alike(&self.common, key).min(self.common.len() / 2));
+        self.common.truncate(common_prefix(&self.common, key).min(self.common.len() / 2));
         let mut runs = std::mem::take(&mut self.runs);
         for slot in runs.iter_mut().flatten() {
             *slot = self.slot_of(slot.address, entries);

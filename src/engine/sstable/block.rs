@@ -28,7 +28,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::format::Malformed;
-use crate::engine::entry::Tag;
+use crate::engine::entry::{Tag, common_prefix};
 use crate::io::codec::Reader;
 
 /// Entries from one anchor to the next.
@@ -293,22 +293,6 @@ pub(super) fn bucket_of(hash: u64, buckets: u16) -> Option<usize> {
     Some((((hash & 0xffff_ffff) * u64::from(buckets)) >> 32) as usize)
 }
 
-/// Length of the longest common prefix.
-#[inline]
-pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    let (a8, b8) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
-    let mut length = 0;
-    for (x, y) in a8.iter().zip(b8) {
-        let difference = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
-        if difference != 0 {
-            return length + difference.trailing_zeros() as usize / 8;
-        }
-        length += 8;
-    }
-    let rest = a.iter().skip(length).zip(b.iter().skip(length));
-    length + rest.take_while(|(x, y)| x == y).count()
-}
-
 #[inline]
 fn decode(bytes: &[u8], end: u32) -> Option<RawEntry<'_>> {
     let mut reader = Reader::new(bytes);
@@ -452,14 +436,5 @@ pub(crate) mod tests {
         bytes.extend_from_slice(&[0, 0, 0, 4, 0, 0, 0, 0]);
         let length = bytes.len();
         assert!(Block::parse(bytes.into(), length).is_err());
-    }
-
-    #[test]
-    fn common_prefixes_are_counted_across_words() {
-        assert_eq!(common_prefix(b"", b"abc"), 0);
-        assert_eq!(common_prefix(b"abcdefghij", b"abcdefghiX"), 9);
-        assert_eq!(common_prefix(b"abcdefghij", b"abcXefghij"), 3);
-        assert_eq!(common_prefix(b"abcdefgh", b"abcdefgh"), 8);
-        assert_eq!(common_prefix(b"abcdefgh", b"abcdefghi"), 8);
     }
 }

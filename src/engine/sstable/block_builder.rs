@@ -1,9 +1,7 @@
 //! Builds one data block after another (layout in `block.rs`). Buffers are reused.
 
-use super::block::{
-    COLLISION, EMPTY, HEADER_BYTES, INTERVAL, MAX_GROUPS, bucket_of, common_prefix,
-};
-use crate::engine::entry::Tag;
+use super::block::{COLLISION, EMPTY, HEADER_BYTES, INTERVAL, MAX_GROUPS, bucket_of};
+use crate::engine::entry::{Tag, common_prefix};
 use crate::io::codec::{put_u32, put_u64, put_varint};
 
 /// Beyond this many entries a block gets no buckets.

@@ -19,9 +19,8 @@
 
 use std::cmp::Ordering;
 
-use super::block::common_prefix;
 use super::format::{Handle, Malformed, TRAILER_BYTES};
-use crate::engine::entry::Tag;
+use crate::engine::entry::{Tag, common_prefix};
 use crate::io::codec::{Reader, put_bytes, put_u32, put_u64, put_varint};
 
 /// Fewest bytes of a separator on disk; bounds what a count can make us allocate.
