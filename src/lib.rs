@@ -22,7 +22,7 @@ mod options;
 pub mod types;
 
 pub use commands::{
-    Batch, CommandInfo, KeyPositions, Reply, Session, SessionCommandInfo, commands,
+    Batch, Call, CommandInfo, KeyPositions, Reply, Session, SessionCommandInfo, commands,
     session_commands,
 };
 pub use error::{Error, ErrorKind, Result};

@@ -182,7 +182,7 @@ impl Batch {
             argv,
             database,
         });
-        let scope = scope_of(&planned.collect::<Vec<_>>());
+        let scope = scope_of(planned.collect::<Vec<_>>().iter());
         let (strict, of) = (self.strict, ordered.len());
         let done = self.db.write_in(&scope, deadline, |tx| {
             let mut all = ordered.iter().zip(&argvs);

@@ -14,6 +14,14 @@ pub struct CommandInfo {
     group: &'static str,
 }
 
+/// A command with its arguments: see [`CommandInfo::call`].
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    pub(super) row: &'static Row,
+    /// With its name.
+    pub(super) argv: &'a [&'a [u8]],
+}
+
 /// Where the keys of a command are among its arguments; its name is number 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPositions {
@@ -80,6 +88,11 @@ impl CommandInfo {
     /// Whether, called like this, it may write keys that it does not name.
     pub fn writes_any_key(&self, argv: &[&[u8]]) -> bool {
         runs_alone(self.row, argv)
+    }
+
+    /// This command with these arguments, the name first, for [`crate::Db::calls_while`].
+    pub fn call<'a>(&self, argv: &'a [&'a [u8]]) -> Call<'a> {
+        Call { row: self.row, argv }
     }
 
     /// The keys that a call with these arguments, the name first, names.

@@ -118,26 +118,30 @@ pub(super) fn unknown(name: &[u8], argv: &[&[u8]]) -> Reply {
 /// The keys to lock. Arguments that do not say how many there are lock nothing: the command then
 /// answers with an error before it reads anything.
 pub(crate) fn keys_of<'a>(row: &Row, argv: &[&'a [u8]]) -> SmallVec<[&'a [u8]; 4]> {
+    let mut keys = SmallVec::new();
+    for_each_key(row, argv, |key| keys.push(key));
+    keys
+}
+
+/// Visits those keys.
+#[inline]
+pub(super) fn for_each_key<'a>(row: &Row, argv: &[&'a [u8]], mut visit: impl FnMut(&'a [u8])) {
     match row.keys {
-        Keys::None => SmallVec::new(),
+        Keys::None => {}
         Keys::Range(first, last, step) => {
             let end = match usize::try_from(last) {
                 Ok(last) => last + 1,
                 Err(_) => (argv.len() + 1).saturating_sub(last.unsigned_abs()),
             };
-            argv.get(first..end.min(argv.len()))
-                .unwrap_or_default()
-                .iter()
-                .step_by(step)
-                .copied()
-                .collect()
+            let range = argv.get(first..end.min(argv.len())).unwrap_or_default();
+            range.iter().step_by(step).for_each(|key| visit(key));
         }
         Keys::Counted(count_at, before) => {
             let count = argv.get(count_at).and_then(|text| parse_integer(text).ok()).unwrap_or(0);
             let count = usize::try_from(count).unwrap_or(0);
             let counted = argv.get(count_at + 1..).unwrap_or_default().iter().take(count);
             let fixed = argv.get(1..=before).unwrap_or_default();
-            fixed.iter().chain(counted).copied().collect()
+            fixed.iter().chain(counted).for_each(|key| visit(key));
         }
     }
 }

@@ -17,7 +17,9 @@ mod spec;
 mod table;
 
 pub use batch::Batch;
-pub use catalog::{CommandInfo, KeyPositions, SessionCommandInfo, commands, session_commands};
+pub use catalog::{
+    Call, CommandInfo, KeyPositions, SessionCommandInfo, commands, session_commands,
+};
 pub use reply::Reply;
 pub(crate) use reply::{IntoReply, Members};
 pub use session::Session;

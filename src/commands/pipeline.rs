@@ -1,10 +1,12 @@
 //! Commands that arrive together and are committed together.
 
 use super::args::{Args, wrong_number};
+use super::catalog::Call;
 use super::dispatch::{as_reply, find, fits, name_of, refuse_session, unknown};
 use super::generated::dispatch::run;
 use super::plan::{Planned, scope_of};
 use super::reply::Reply;
+use super::spec::Row;
 use crate::error::Result;
 use crate::types::Db;
 use crate::types::txn::Tx;
@@ -42,19 +44,32 @@ impl Db {
     pub fn pipeline_while<'a>(
         &self,
         commands: &[impl AsRef<[&'a [u8]]>],
-        mut go_on: impl FnMut(&Reply) -> bool,
+        go_on: impl FnMut(&Reply) -> bool,
     ) -> Result<Vec<Reply>> {
         let step = |command| self.step(command);
         let steps = commands.iter().map(|c| step(c.as_ref())).collect::<Result<Vec<_>>>()?;
-        let runs = |step: &Step<'_>| matches!(step, Step::Runs(_));
-        let planned = steps.iter().filter_map(|step| match step {
-            Step::Runs(planned) => Some(*planned),
-            Step::Refused(_) => None,
-        });
-        let planned: Vec<_> = planned.collect();
+        self.run_steps(&steps, go_on)
+    }
+
+    /// [`Db::pipeline_while`] for commands that were looked up already.
+    pub fn calls_while(
+        &self,
+        calls: &[Call<'_>],
+        go_on: impl FnMut(&Reply) -> bool,
+    ) -> Result<Vec<Reply>> {
+        let steps = calls.iter().map(|call| self.planned(call.row, call.argv));
+        let steps = steps.collect::<Result<Vec<_>>>()?;
+        self.run_steps(&steps, go_on)
+    }
+
+    fn run_steps(
+        &self,
+        steps: &[Step<'_>],
+        mut go_on: impl FnMut(&Reply) -> bool,
+    ) -> Result<Vec<Reply>> {
         let run_all = |tx: &mut Tx<'_>| {
             let mut replies = Vec::with_capacity(steps.len());
-            for step in &steps {
+            for step in steps {
                 let reply = step.run(tx)?;
                 let ends = !go_on(&reply);
                 replies.push(reply);
@@ -64,10 +79,11 @@ impl Db {
             }
             Ok(replies)
         };
-        if !steps.iter().any(runs) || planned.iter().all(|command| !command.writes()) {
+        if !steps.iter().filter_map(Step::command).any(Planned::writes) {
             return self.read(run_all);
         }
-        let done = self.write_in(&scope_of(&planned), None, run_all)?;
+        let scope = scope_of(steps.iter().filter_map(Step::command));
+        let done = self.write_in(&scope, None, run_all)?;
         self.settled(done)
     }
 
@@ -77,6 +93,10 @@ impl Db {
             refuse_session(name)?;
             return Ok(Step::Refused(unknown(name, argv)));
         };
+        self.planned(row, argv)
+    }
+
+    fn planned<'a>(&self, row: &'static Row, argv: &'a [&'a [u8]]) -> Result<Step<'a>> {
         if !fits(row.arity, argv.len()) {
             return as_reply(wrong_number(row.name)).map(Step::Refused);
         }
@@ -84,7 +104,14 @@ impl Db {
     }
 }
 
-impl Step<'_> {
+impl<'a> Step<'a> {
+    fn command(&self) -> Option<&Planned<'a>> {
+        match self {
+            Self::Runs(planned) => Some(planned),
+            Self::Refused(_) => None,
+        }
+    }
+
     /// A command's error is its reply, and it has changed nothing.
     fn run(&self, tx: &mut Tx<'_>) -> Result<Reply> {
         match self {
@@ -154,6 +181,19 @@ mod tests {
         assert_eq!(db.get(b"a").unwrap().as_deref(), Some(&b"2"[..]));
         let reads = argv(&["GET a", "GET a"]);
         assert_eq!(db.pipeline_while(&reads, |_| false).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn calls_of_commands_looked_up_before_are_as_those_by_name() {
+        let lines = ["SET a 1", "INCR a", "GET", "LPUSH a x", "HSET h f v", "GET a"];
+        let open = || Db::open(":memory:", Options::default()).unwrap();
+        let commands = argv(&lines);
+        let info = |argv: &Vec<&[u8]>| {
+            crate::commands().find(|info| info.name().as_bytes() == argv[0]).unwrap()
+        };
+        let calls: Vec<_> = commands.iter().map(|argv| info(argv).call(argv)).collect();
+        let by_name = open().pipeline(&commands).unwrap();
+        assert_eq!(open().calls_while(&calls, |_| true).unwrap(), by_name);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Several commands that run as one: what they may touch together.
 
-use super::dispatch::{keys_of, runs_alone};
+use super::dispatch::{for_each_key, runs_alone};
 use super::spec::{Access, Keys, Row};
 use crate::types::store::Scope;
 
@@ -26,14 +26,21 @@ impl Planned<'_> {
 
 /// The keys of all commands, of those that read too: what they read must not change before the
 /// others are committed.
-pub(super) fn scope_of<'a>(commands: &[Planned<'a>]) -> Scope<'a> {
-    if commands.iter().any(Planned::touches_any) {
+pub(super) fn scope_of<'a: 'p, 'p>(
+    commands: impl Iterator<Item = &'p Planned<'a>> + Clone,
+) -> Scope<'a> {
+    if commands.clone().any(Planned::touches_any) {
         return Scope::Every;
     }
-    let mut keys = Vec::new();
+    let mut keys: Vec<(u32, &'a [u8])> = Vec::with_capacity(commands.size_hint().1.unwrap_or(0));
     for command in commands {
-        let own = keys_of(command.row, command.argv);
-        keys.extend(own.into_iter().map(|key| (command.database, key)));
+        for_each_key(command.row, command.argv, |key| {
+            let key = (command.database, key);
+            // Many in a row are often for one key.
+            if keys.last() != Some(&key) {
+                keys.push(key);
+            }
+        });
     }
     Scope::Keys(keys)
 }

@@ -41,16 +41,38 @@ impl Stripes {
         hashes: impl Iterator<Item = u64>,
         deadline: Option<Instant>,
     ) -> Option<Held<'_>> {
-        let mut indexes: SmallVec<[usize; 4]> = hashes.map(Self::index).collect();
-        indexes.sort_unstable();
-        indexes.dedup();
-        let stripes = indexes.iter().filter_map(|index| self.0.get(*index));
+        let mut wanted = Wanted::default();
+        hashes.for_each(|hash| wanted.add(Self::index(hash)));
+        let stripes = wanted.ascending().filter_map(|index| self.0.get(index));
         stripes.map(|stripe| stripe.lock(deadline)).collect()
     }
 
     /// Waits until there is no other writer; `None` if the deadline passed first.
     pub(super) fn lock_every(&self, deadline: Option<Instant>) -> Option<Held<'_>> {
         self.0.iter().map(|stripe| stripe.lock(deadline)).collect()
+    }
+}
+
+/// A set of stripes.
+#[derive(Default)]
+struct Wanted([u64; STRIPES / 64]);
+
+impl Wanted {
+    fn add(&mut self, index: usize) {
+        if let Some(word) = self.0.get_mut(index / 64) {
+            *word |= 1 << (index % 64);
+        }
+    }
+
+    fn ascending(self) -> impl Iterator<Item = usize> {
+        (0..).step_by(64).zip(self.0).flat_map(|(first, word)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
+                left &= left - 1;
+                Some(first + bit)
+            })
+        })
     }
 }
 

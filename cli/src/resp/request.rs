@@ -103,10 +103,9 @@ impl RequestReader {
         found.chain(self.words.iter().map(Vec::as_slice))
     }
 
-    /// The same if they lie in the bytes as they are: those of an array do.
-    pub(crate) fn slices<'b>(&self, bytes: &'b [u8]) -> Option<impl Iterator<Item = &'b [u8]>> {
-        let found = self.arguments.iter().filter_map(|(from, to)| bytes.get(*from..*to));
-        self.words.is_empty().then_some(found)
+    /// Where they begin and end, if they lie in the bytes as they are: those of an array do.
+    pub(crate) fn places(&self) -> Option<&[(usize, usize)]> {
+        self.words.is_empty().then_some(self.arguments.as_slice())
     }
 
     /// Bytes of memory that it takes beside what has arrived.
@@ -195,8 +194,15 @@ fn line_after<'a>(
 }
 
 fn number(line: &[u8]) -> Option<i64> {
-    let text = std::str::from_utf8(line).ok()?;
-    text.parse().ok().filter(|_| !text.starts_with('+'))
+    const SHORT: usize = 9;
+    if line.is_empty() || line.len() > SHORT || line.first() == Some(&b'-') {
+        let text = std::str::from_utf8(line).ok()?;
+        return text.parse().ok().filter(|_| !text.starts_with('+'));
+    }
+    // What nearly all are: digits, too few to overflow.
+    line.iter().try_fold(0i64, |number, byte| {
+        byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0'))
+    })
 }
 
 /// How many arguments an array says it has; one that is nil has none.

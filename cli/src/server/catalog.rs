@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::commands::{OWN, OwnCommand};
 use super::pop::{PopForm, Taken};
+use super::together;
 
 /// Who runs a command.
 #[derive(Clone, Copy)]
@@ -40,6 +41,8 @@ pub(crate) struct Entry {
     pub(crate) writes: bool,
     /// It looks up one value, whatever the size of the key.
     pub(crate) reads_one_value: bool,
+    /// It may run together with others.
+    pub(crate) joins: bool,
     pub(crate) keys: KeyPositions,
     pub(crate) group: &'static str,
     pub(crate) syntax: String,
@@ -47,6 +50,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Whether a client may call it that has yet to give the password.
+    pub(crate) fn runs_before_auth(&self) -> bool {
+        matches!(self.kind, Kind::Own(own) if own.before_auth)
+    }
+
     pub(crate) fn fits(&self, count: usize) -> bool {
         let least = self.arity.unsigned_abs();
         if self.arity < 0 { count >= least } else { count == least }
@@ -246,7 +254,8 @@ impl Catalog {
     /// A later row of the same name, the server's own, takes the place of an earlier one.
     fn add(&mut self, name: &str, entry: Entry) {
         let index = self.entries.len();
-        let entry = Entry { name: name.to_ascii_lowercase(), index, ..entry };
+        let joins = together::joins(&entry);
+        let entry = Entry { name: name.to_ascii_lowercase(), index, joins, ..entry };
         self.by_name.insert(name.as_bytes().to_vec(), index);
         self.entries.push(entry);
     }
@@ -261,9 +270,14 @@ impl Catalog {
         self.by_name.get(&*capitals).and_then(|index| self.entries.get(*index))
     }
 
+    /// A command by its number.
+    pub(crate) fn entry(&self, index: usize) -> Option<&Entry> {
+        self.entries.get(index)
+    }
+
     /// The name of a command by its number.
     pub(crate) fn name(&self, index: usize) -> &str {
-        self.entries.get(index).map_or("NULL", |entry| entry.name.as_str())
+        self.entry(index).map_or("NULL", |entry| entry.name.as_str())
     }
 
     /// How many numbers there are.
@@ -286,6 +300,7 @@ impl Default for Entry {
             kind: Kind::Session(Role::Other),
             writes: false,
             reads_one_value: false,
+            joins: false,
             keys: KeyPositions::None,
             group: "",
             syntax: String::new(),

@@ -1,22 +1,25 @@
 //! A connection: bytes in, commands run, bytes out.
 //!
-//! A turn reads what has arrived, at most one buffer full, and runs the commands in it. While a
-//! client waits for something, or does not take the replies it has, nothing more of it runs: what
-//! it has sent stays in the socket, and it alone waits. An idle connection owns no buffers.
+//! A turn reads what has arrived, at most one buffer full, and runs the commands in it, or lets
+//! them join those of other connections that run at the end of the round. While a client waits
+//! for something, or does not take the replies it has, nothing more of it runs: what it has sent
+//! stays in the socket, and it alone waits. An idle connection owns no buffers.
 //!
 //! Used by the thread of its event loop only.
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Write as _};
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 use smallvec::SmallVec;
 
+use super::arrivals::{Arrivals, Chunk};
 use super::client::{Client, Fate};
 use super::counters::Counters;
 use super::execute::execute;
 use super::shared::Server;
 use super::stream::Stream;
-use super::together::{Group, Ran};
+use super::together::{Candidate, Group, Joining};
 use crate::resp::{Limits, Parsed, RequestReader, Writer};
 
 /// Replies that may wait to be taken before no more commands run.
@@ -46,6 +49,10 @@ pub(crate) struct Connection {
     pub(crate) writable: bool,
     /// Whether `input` may begin with a whole request.
     stalled: bool,
+    /// What it is reading requests from, and how far it has come.
+    place: Option<(Chunk, usize)>,
+    /// How many of its commands wait in the group.
+    joined: usize,
     /// Whether it is among those that get a turn next.
     pub(crate) is_ready: bool,
     /// Whether it is among those whose replies wait for the device.
@@ -56,17 +63,20 @@ pub(crate) struct Connection {
 pub(crate) struct Turn<'a> {
     pub(crate) server: &'a Server,
     pub(crate) counters: &'a Counters,
-    /// For what arrives; of no meaning between turns.
-    pub(crate) buffer: &'a mut [u8],
+    pub(crate) arrivals: &'a mut Arrivals,
+    pub(crate) group: &'a mut Group,
+    /// The place of the connection.
+    pub(crate) slot: usize,
     pub(crate) now_ms: u64,
 }
 
-/// How far the requests in what was received have been run.
-#[derive(Default)]
-struct Progress {
-    /// Bytes of them.
-    taken: usize,
-    commands: u64,
+/// How a turn has come out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turned {
+    /// `wants_turn` says whether there may be more.
+    Over,
+    /// It goes on once the group has run.
+    NeedsGroup,
 }
 
 impl Connection {
@@ -82,20 +92,37 @@ impl Connection {
             hung_up: false,
             writable: true,
             stalled: false,
+            place: None,
+            joined: 0,
             is_ready: false,
             is_unsent: false,
         }
     }
 
-    /// Reads and runs what there is. Afterwards `wants_turn` says whether there may be more.
-    pub(crate) fn turn(&mut self, turn: &mut Turn<'_>) {
-        if self.stalled && self.may_run() {
-            self.run_buffered(turn);
+    /// Reads and runs what there is.
+    pub(crate) fn turn(&mut self, turn: &mut Turn<'_>) -> Turned {
+        if self.run_rest(turn) == Turned::NeedsGroup {
+            return Turned::NeedsGroup;
         }
         if self.readable && self.may_read() {
             self.receive(turn);
+            if self.run_rest(turn) == Turned::NeedsGroup {
+                return Turned::NeedsGroup;
+            }
         }
         self.check_limits(turn.server);
+        Turned::Over
+    }
+
+    /// Runs what is there of a chunk, or else what was kept.
+    fn run_rest(&mut self, turn: &mut Turn<'_>) -> Turned {
+        if self.place.is_none() && self.stalled && self.may_run() {
+            self.place = Some((turn.arrivals.keep(std::mem::take(&mut self.input)), 0));
+        }
+        match self.place {
+            Some((chunk, at)) => self.run(chunk, at, turn),
+            None => Turned::Over,
+        }
     }
 
     /// Whether another turn would find something to do.
@@ -138,14 +165,17 @@ impl Connection {
     }
 
     fn receive(&mut self, turn: &mut Turn<'_>) {
-        match self.stream.read(turn.buffer) {
-            Ok(0) => self.client.fate = Fate::Dies,
-            Ok(len) => {
+        match turn.arrivals.read(&mut self.stream) {
+            Ok((chunk, full)) => {
+                let len = turn.arrivals.bytes(chunk).len();
+                if len == 0 {
+                    self.client.fate = Fate::Dies;
+                }
                 // A socket that gives less than it could is empty: its next bytes are an event.
-                self.readable = self.hung_up || len == turn.buffer.len();
+                self.readable = self.hung_up || full;
                 turn.counters.input_bytes.add(len as u64);
                 self.client.info.active_ms.store(turn.now_ms, Relaxed);
-                self.accept(len, turn);
+                self.accept(chunk, turn.arrivals);
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.readable = false,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -153,106 +183,109 @@ impl Connection {
         }
     }
 
-    /// Takes the first `len` bytes of the buffer.
-    fn accept(&mut self, len: usize, turn: &mut Turn<'_>) {
-        let (server, counters) = (turn.server, turn.counters);
-        let received = turn.buffer.get(..len).unwrap_or_default();
-        if !self.input.is_empty() || !self.may_run() {
-            self.input.extend_from_slice(received);
-            self.stalled = true;
-            if self.may_run() {
-                self.run_buffered(turn);
-            }
-            return;
-        }
-        let taken = self.run(received, server, counters);
-        self.input.extend_from_slice(received.get(taken..).unwrap_or_default());
-    }
-
-    fn run_buffered(&mut self, turn: &Turn<'_>) {
-        let mut input = std::mem::take(&mut self.input);
-        let taken = self.run(&input, turn.server, turn.counters);
-        if taken == input.len() {
-            input.clear();
-            if input.capacity() > KEPT_BUFFER {
-                return;
-            }
+    /// Takes what was read.
+    fn accept(&mut self, chunk: Chunk, arrivals: &Arrivals) {
+        if self.input.is_empty() && self.may_run() {
+            self.place = Some((chunk, 0));
         } else {
-            input.drain(..taken);
+            self.input.extend_from_slice(arrivals.bytes(chunk));
+            self.stalled = true;
         }
-        self.input = input;
     }
 
-    /// Runs the requests that these bytes begin with; how many bytes they were.
-    fn run(&mut self, bytes: &[u8], server: &Server, counters: &Counters) -> usize {
-        let mut done = Progress::default();
-        let mut group = Group::default();
-        loop {
-            self.stalled = done.taken < bytes.len();
-            if !self.may_run() {
-                break;
-            }
-            let rest = bytes.get(done.taken..).unwrap_or_default();
-            let limits = self.limits(server);
+    /// Runs the requests in a chunk from `at` on, or lets them join the group.
+    fn run(&mut self, chunk: Chunk, at: usize, turn: &mut Turn<'_>) -> Turned {
+        let limits = self.limits(turn.server);
+        let mut at = at;
+        while self.may_run() {
+            let rest = turn.arrivals.bytes(chunk).get(at..).unwrap_or_default();
             match self.reader.read(rest, &limits) {
                 Ok(Parsed::Incomplete) => {
+                    self.stop_reading(chunk, at, turn.arrivals);
                     self.stalled = false;
-                    break;
+                    return Turned::Over;
                 }
                 Ok(Parsed::Request(len)) => {
-                    let end = done.taken + len;
-                    let argv = self.reader.slices(rest);
-                    if !argv.is_some_and(|argv| group.join(server, &self.client, argv, end)) {
-                        if !self.run_group(&mut group, server, counters, &mut done) {
-                            break;
-                        }
-                        self.run_request(rest, server, counters);
+                    let request = at..at + len;
+                    if !self.run_or_join(chunk, request, turn) {
+                        self.place = Some((chunk, at));
+                        return Turned::NeedsGroup;
                     }
-                    done = Progress { taken: end, commands: done.commands + 1 };
+                    at += len;
+                }
+                Err(_) if self.joined > 0 => {
+                    self.place = Some((chunk, at));
+                    return Turned::NeedsGroup;
                 }
                 Err(error) => {
-                    if !self.run_group(&mut group, server, counters, &mut done) {
-                        break;
-                    }
-                    counters.protocol_errors.add(1);
+                    turn.counters.protocol_errors.add(1);
                     self.reply(|out| out.error(&format!("ERR {error}")));
                     self.client.fate = Fate::Closes;
-                    done.taken = bytes.len();
+                    at += rest.len();
                 }
             }
         }
-        self.run_group(&mut group, server, counters, &mut done);
-        counters.commands.add(done.commands);
-        done.taken
+        self.stop_reading(chunk, at, turn.arrivals);
+        Turned::Over
     }
 
-    /// Runs what has joined. `false` if some are left, for when the client has taken its replies:
-    /// `done` is then what has been done without them, and their bytes will be read again.
-    fn run_group(
-        &mut self,
-        group: &mut Group<'_>,
-        server: &Server,
-        counters: &Counters,
-        done: &mut Progress,
-    ) -> bool {
-        let room = ENOUGH_OUTPUT.saturating_sub(self.output.len() - self.sent);
-        match group.run(server, counters, &mut self.client, &mut self.output, room) {
-            Ran::All => true,
-            Ran::Some { end, left } => {
-                *done = Progress { taken: end, commands: done.commands.saturating_sub(left) };
-                self.reader = RequestReader::default();
-                self.stalled = true;
-                false
+    /// `false` if those of its commands that have joined must run first.
+    fn run_or_join(&mut self, chunk: Chunk, request: Range<usize>, turn: &mut Turn<'_>) -> bool {
+        let bytes = turn.arrivals.bytes(chunk).get(request.clone()).unwrap_or_default();
+        let joining = match self.reader.places() {
+            Some(arguments) => {
+                let slot = turn.slot;
+                let candidate = Candidate { slot, chunk, request, bytes, arguments };
+                turn.group.join(turn.server, &self.client, candidate)
+            }
+            None => Joining::Alone,
+        };
+        match joining {
+            Joining::Joined => self.joined += 1,
+            Joining::NotNow => return false,
+            Joining::Alone if self.joined > 0 => return false,
+            Joining::Alone => {
+                let argv: SmallVec<[&[u8]; 16]> = self.reader.arguments(bytes).collect();
+                if !argv.is_empty() {
+                    let (server, counters) = (turn.server, turn.counters);
+                    execute(server, counters, &mut self.client, &argv, &mut self.output);
+                }
             }
         }
+        true
     }
 
-    /// Runs the request that was read from these bytes.
-    fn run_request(&mut self, bytes: &[u8], server: &Server, counters: &Counters) {
-        let argv: SmallVec<[&[u8]; 16]> = self.reader.arguments(bytes).collect();
-        if !argv.is_empty() {
-            execute(server, counters, &mut self.client, &argv, &mut self.output);
+    /// Keeps the rest of a chunk for later.
+    fn stop_reading(&mut self, chunk: Chunk, at: usize, arrivals: &mut Arrivals) {
+        let rest = arrivals.bytes(chunk).len().saturating_sub(at);
+        self.place = None;
+        self.stalled = rest > 0;
+        if rest > 0 {
+            self.input = arrivals.give_back(chunk, at, self.joined > 0);
         }
+    }
+
+    /// A command of its that had joined has run: where its reply goes.
+    pub(crate) fn joined_ran(&mut self) -> (&mut Client, &mut Vec<u8>) {
+        self.joined = self.joined.saturating_sub(1);
+        (&mut self.client, &mut self.output)
+    }
+
+    /// Bytes of replies it may be given before it has to take some.
+    pub(crate) fn room(&self) -> usize {
+        ENOUGH_OUTPUT.saturating_sub(self.output.len() - self.sent)
+    }
+
+    /// These requests had joined and have not run, for want of room: they are read again.
+    pub(crate) fn take_back(&mut self, requests: Vec<u8>, arrivals: &mut Arrivals) {
+        if let Some((chunk, at)) = self.place {
+            self.stop_reading(chunk, at, arrivals);
+        }
+        let mut requests = requests;
+        requests.append(&mut self.input);
+        (self.input, self.joined) = (requests, 0);
+        self.reader = RequestReader::default();
+        self.stalled = true;
     }
 
     fn limits(&self, server: &Server) -> Limits {

@@ -4,12 +4,14 @@
 //! For what the session does not know (the server's own commands, blocking pops) a stand-in is
 //! queued, and EXEC puts the right reply in the place of the stand-in's.
 
+use std::time::Instant;
+
 use lsmkv::{Error, ErrorKind, Reply};
 
 use super::catalog::{Entry, Kind, Role};
 use super::client::{Blocked, Client, Queue, Queued};
 use super::commands::{Call, OwnCommand};
-use super::counters::Counters;
+use super::counters::{Counters, Outcome};
 use super::pop::{Pop, PopForm};
 use super::shared::Server;
 use super::waiters::Wait;
@@ -23,35 +25,46 @@ pub(crate) fn execute(
     argv: &[&[u8]],
     out: &mut Vec<u8>,
 ) {
-    let before = out.len();
-    run(server, counters, client, argv, &mut Writer::new(out, client.protocol));
-    if out.get(before) == Some(&b'-') {
-        counters.errors.add(1);
+    let (before, started) = (out.len(), Instant::now());
+    let name = argv.first().copied().unwrap_or_default();
+    let entry = server.catalog.find(name);
+    let may_run = client.authenticated || entry.is_none_or(Entry::runs_before_auth);
+    let writer = &mut Writer::new(out, client.protocol);
+    match entry {
+        // The session knows what to say, and that a transaction with such a command fails.
+        None => in_session(server, client, argv, writer, |_, _| ()),
+        Some(_) if !may_run => refuse(client, writer, "NOAUTH Authentication required."),
+        Some(entry) => run(server, client, entry, argv, writer),
+    }
+    counters.commands.add(1);
+    let failed = out.get(before) == Some(&b'-');
+    match entry {
+        None => counters.errors.add(1),
+        Some(entry) => {
+            let outcome = if may_run { outcome_of(entry, argv, failed) } else { Outcome::Rejected };
+            counters.note_call(entry.index, outcome, nanos_since(started));
+        }
     }
     if client.swallows_reply() {
         out.truncate(before);
     }
 }
 
-fn run(
-    server: &Server,
-    counters: &Counters,
-    client: &mut Client,
-    argv: &[&[u8]],
-    out: &mut Writer<'_>,
-) {
-    let name = argv.first().copied().unwrap_or_default();
-    let Some(entry) = server.catalog.find(name) else {
-        // The session knows what to say, and that a transaction with such a command fails.
-        return in_session(server, client, argv, out, |_, _| ());
-    };
-    if let Some(calls) = counters.calls.get(entry.index) {
-        calls.add(1);
+/// How a call went whose reply is an error, or is none.
+pub(crate) fn outcome_of(entry: &Entry, argv: &[&[u8]], failed: bool) -> Outcome {
+    match failed {
+        false => Outcome::Done,
+        true if entry.fits(argv.len()) => Outcome::Failed,
+        true => Outcome::Rejected,
     }
+}
+
+pub(crate) fn nanos_since(started: Instant) -> u64 {
+    u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn run(server: &Server, client: &mut Client, entry: &Entry, argv: &[&[u8]], out: &mut Writer<'_>) {
     client.note_command(entry);
-    if !client.authenticated && !matches!(entry.kind, Kind::Own(own) if own.before_auth) {
-        return refuse(client, out, "NOAUTH Authentication required.");
-    }
     match entry.kind {
         Kind::Data(_) => in_session(server, client, argv, out, |client, reply| {
             after_data(server, client, entry, argv, reply);
@@ -285,7 +298,7 @@ fn run_blocking(
         transaction.touched.extend(pop.destination().map(<[u8]>::to_vec));
         return queue(client, &words, Queued::Popped(pop), out);
     }
-    let deadline = pop.limit.and_then(|limit| std::time::Instant::now().checked_add(limit));
+    let deadline = pop.limit.and_then(|limit| Instant::now().checked_add(limit));
     let destination = pop.destination().map(<[u8]>::to_vec);
     let (home, db) = (client.info.home, client.session.db().clone());
     let mut failure = None;

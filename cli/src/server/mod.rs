@@ -1,11 +1,12 @@
 //! `lsmkv serve`: a store behind the Redis protocol.
 //!
-//! - `event_loop`, `connection`, `stream`: threads, sockets, turns;
+//! - `event_loop`, `connection`, `arrivals`, `stream`: threads, sockets, turns;
 //! - `execute`, `together`, `catalog`, `commands`: what a command is and who runs it;
 //! - `client`, `clients`: what is remembered of a connection, and what others may know of it;
 //! - `pop`, `waiters`: blocking pops; `mailbox`: what threads tell each other;
 //! - `settings`, `counters`, `saves`, `shared`: the server's own state.
 
+mod arrivals;
 mod catalog;
 mod client;
 mod clients;

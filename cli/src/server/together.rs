@@ -1,132 +1,171 @@
-//! Commands that arrive together run together: one commit, one write to the log for a pipeline of
-//! SETs, instead of one for each; one look at the store for a pipeline of GETs.
+//! Commands that arrive together run together: one commit and one write to the log for all the
+//! SETs of a round, of one client's pipeline or of many clients, instead of one for each; one look
+//! at the store for all the GETs.
 //!
-//! Only commands that write the one key they name are joined, and those that read a single value
-//! of one key: such a commit holds few locks, and stays small. To their client, and to others, it
-//! looks as if they ran one after the other. Once their replies are as long as a client may leave
-//! unread, the rest waits until they are taken.
+//! Only commands that write the one key they name join, and those that read a single value of one
+//! key: such a commit stays small. To every client it looks as if they ran one after the other.
+//! The commands of one client stand together, in its order.
 
-use lsmkv::{KeyPositions, Reply};
-use smallvec::SmallVec;
+use std::ops::Range;
 
+use lsmkv::{Call, Db, KeyPositions, Reply};
+
+use super::arrivals::{Arrivals, Chunk};
 use super::catalog::{Entry, Kind};
 use super::client::Client;
-use super::counters::Counters;
-use super::execute::{after_data, execute};
 use super::shared::Server;
-use crate::resp::Writer;
 
-/// Most commands that are joined.
-const MOST: usize = 64;
+/// Most commands that run together where one thread serves. Others wait for their locks.
+const MOST: usize = 256;
+/// The same where several do: there are 256 locks, and a thread that takes most of them holds up
+/// all others.
+const MOST_BESIDE_OTHERS: usize = 32;
 /// Commands with more arguments, or a longer one, run alone.
 const MOST_ARGUMENTS: usize = 64;
 const LONGEST_ARGUMENT: usize = 16 << 10;
 
 /// A command that waits for others to join it.
-pub(crate) struct Joined<'a> {
-    entry: &'a Entry,
-    argv: SmallVec<[&'a [u8]; 6]>,
-    /// Where its request ends in what was received.
-    end: usize,
+#[derive(Debug)]
+pub(crate) struct Joined {
+    /// The place of its connection.
+    pub(crate) slot: usize,
+    /// Its number in the catalogue.
+    pub(crate) command: usize,
+    pub(crate) chunk: Chunk,
+    /// Where its request is in the chunk.
+    pub(crate) request: Range<usize>,
+    /// Which of the group's arguments are its.
+    arguments: Range<usize>,
 }
 
-/// What became of those that had joined.
-pub(crate) enum Ran {
-    All,
-    /// Not the last ones, `left` of them; the last that ran ends at `end`.
-    Some {
-        end: usize,
-        left: u64,
-    },
+/// What becomes of a command that asks to join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Joining {
+    Joined,
+    /// It could, once those that have joined are done.
+    NotNow,
+    /// It runs alone.
+    Alone,
 }
 
-impl<'a> AsRef<[&'a [u8]]> for Joined<'a> {
-    fn as_ref(&self) -> &[&'a [u8]] {
-        &self.argv
-    }
-}
-
-/// Commands that run together.
+/// Commands that run together, all in one database.
 #[derive(Default)]
-pub(crate) struct Group<'a>(Vec<Joined<'a>>);
+pub(crate) struct Group {
+    database: u32,
+    commands: Vec<Joined>,
+    /// Where the arguments of all are in their chunks.
+    places: Vec<(usize, usize)>,
+}
 
-impl<'a> Group<'a> {
+/// What a command that asks to join is.
+pub(crate) struct Candidate<'a> {
+    pub(crate) slot: usize,
+    pub(crate) chunk: Chunk,
+    /// Where its request is in the chunk.
+    pub(crate) request: Range<usize>,
+    pub(crate) bytes: &'a [u8],
+    /// Where its arguments are in the request.
+    pub(crate) arguments: &'a [(usize, usize)],
+}
+
+impl Group {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.commands.is_empty()
+    }
+
     /// Lets a command join, if it is of that sort.
     pub(crate) fn join(
         &mut self,
-        server: &'a Server,
+        server: &Server,
         client: &Client,
-        argv: impl Iterator<Item = &'a [u8]>,
-        end: usize,
-    ) -> bool {
-        if client.queue.is_some() || !client.authenticated || self.0.len() >= MOST {
-            return false;
+        candidate: Candidate<'_>,
+    ) -> Joining {
+        let Candidate { slot, chunk, request, bytes, arguments } = candidate;
+        if client.queue.is_some() || !client.authenticated || arguments.len() > MOST_ARGUMENTS {
+            return Joining::Alone;
         }
-        let mut argv = argv.peekable();
-        let entry = argv.peek().and_then(|name| server.catalog.find(name));
-        let Some(entry) = entry.filter(|entry| is_joinable(entry)) else { return false };
-        let argv: SmallVec<[&[u8]; 6]> = argv.take(MOST_ARGUMENTS + 1).collect();
-        if argv.len() > MOST_ARGUMENTS || argv.iter().any(|arg| arg.len() > LONGEST_ARGUMENT) {
-            return false;
+        let name = arguments.first().and_then(|(from, to)| bytes.get(*from..*to));
+        let entry = name.and_then(|name| server.catalog.find(name));
+        let Some(entry) = entry.filter(|entry| entry.joins) else { return Joining::Alone };
+        if arguments.iter().any(|(from, to)| to - from > LONGEST_ARGUMENT) {
+            return Joining::Alone;
         }
-        self.0.push(Joined { entry, argv, end });
-        true
+        let database = client.session.db().database();
+        let most = if server.counters.len() > 1 { MOST_BESIDE_OTHERS } else { MOST };
+        if !self.commands.is_empty() && (database != self.database || self.commands.len() >= most) {
+            return Joining::NotNow;
+        }
+        self.database = database;
+        let first = self.places.len();
+        let start = request.start;
+        self.places.extend(arguments.iter().map(|(from, to)| (start + from, start + to)));
+        let arguments = first..self.places.len();
+        self.commands.push(Joined { slot, command: entry.index, chunk, request, arguments });
+        Joining::Joined
     }
 
-    /// Runs those that have joined and appends their replies to `out`, until they have about
-    /// `room` bytes.
-    pub(crate) fn run(
-        &mut self,
-        server: &Server,
-        counters: &Counters,
-        client: &mut Client,
-        out: &mut Vec<u8>,
-        room: usize,
-    ) -> Ran {
-        let group = std::mem::take(&mut self.0);
-        let mut room = room;
-        let fits = |reply: &Reply| {
-            room = room.saturating_sub(bytes_of(reply));
-            room > 0
-        };
-        let replies = match group.as_slice() {
-            [] => return Ran::All,
-            [_] => None,
-            several => client.session.db().pipeline_while(several, fits).ok(),
-        };
-        // What failed as a whole changed nothing: each then gets the reply that is its own.
-        let Some(replies) = replies else {
-            for command in &group {
-                execute(server, counters, client, &command.argv, out);
-            }
-            return Ran::All;
-        };
-        let ran = replies.len();
-        for (Joined { entry, argv, .. }, reply) in group.iter().zip(replies) {
-            let before = out.len();
-            if let Some(calls) = counters.calls.get(entry.index) {
-                calls.add(1);
-            }
-            after_data(server, client, entry, argv, &reply);
-            if matches!(reply, Reply::Error(_)) {
-                counters.errors.add(1);
-            }
-            Writer::new(out, client.protocol).reply(&reply);
-            if client.swallows_reply() {
-                out.truncate(before);
-            }
-        }
-        let Some(last) = ran.checked_sub(1).and_then(|at| group.get(at)) else { return Ran::All };
-        client.note_command(last.entry);
-        match group.len() - ran {
-            0 => Ran::All,
-            left => Ran::Some { end: last.end, left: left as u64 },
+    /// Those that have joined; none have afterwards.
+    pub(crate) fn take(&mut self) -> Taken {
+        let Self { commands, places, .. } = std::mem::take(self);
+        Taken { commands, places }
+    }
+
+    /// Gives memory back to be used for the next.
+    pub(crate) fn reuse(&mut self, taken: Taken) {
+        let Taken { mut commands, mut places } = taken;
+        if self.is_empty() {
+            commands.clear();
+            places.clear();
+            (self.commands, self.places) = (commands, places);
         }
     }
 }
 
+/// Commands that are about to run.
+pub(crate) struct Taken {
+    pub(crate) commands: Vec<Joined>,
+    places: Vec<(usize, usize)>,
+}
+
+impl Taken {
+    /// The arguments of all, with the names.
+    pub(crate) fn words<'a>(&self, arrivals: &'a Arrivals) -> Vec<&'a [u8]> {
+        let mut words = Vec::with_capacity(self.places.len());
+        for command in &self.commands {
+            let bytes = arrivals.bytes(command.chunk);
+            let places = self.places.get(command.arguments.clone()).unwrap_or_default();
+            words.extend(places.iter().map(|(from, to)| bytes.get(*from..*to).unwrap_or_default()));
+        }
+        words
+    }
+}
+
+impl Joined {
+    /// Its own of the arguments of all.
+    pub(crate) fn argv<'w, 'a>(&self, words: &'w [&'a [u8]]) -> &'w [&'a [u8]] {
+        words.get(self.arguments.clone()).unwrap_or_default()
+    }
+}
+
+/// Runs commands together; the replies of the first of them, at least one, up to that of which
+/// `goes_on` says no. `None`: it failed as a whole, and nothing was changed.
+pub(crate) fn run(
+    server: &Server,
+    db: &Db,
+    commands: &[Joined],
+    words: &[&[u8]],
+    goes_on: impl FnMut(&Reply) -> bool,
+) -> Option<Vec<Reply>> {
+    let call = |command: &Joined| match server.catalog.entry(command.command)?.kind {
+        Kind::Data(info) => Some(info.call(command.argv(words))),
+        _ => None,
+    };
+    let calls: Option<Vec<Call<'_>>> = commands.iter().map(call).collect();
+    db.calls_while(&calls?, goes_on).ok()
+}
+
 /// About how long a reply is that one of them may give.
-fn bytes_of(reply: &Reply) -> usize {
+pub(crate) fn bytes_of(reply: &Reply) -> usize {
     match reply {
         Reply::Bulk(bytes) => bytes.len(),
         Reply::Array(items) => items.iter().map(bytes_of).sum(),
@@ -134,7 +173,8 @@ fn bytes_of(reply: &Reply) -> usize {
     }
 }
 
-fn is_joinable(entry: &Entry) -> bool {
+/// Whether a command may run together with others.
+pub(crate) fn joins(entry: &Entry) -> bool {
     let one_key = KeyPositions::Range { first: 1, last: 1, step: 1 };
     let fits = entry.writes || entry.reads_one_value;
     fits && entry.keys == one_key && matches!(entry.kind, Kind::Data(_))

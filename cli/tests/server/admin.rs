@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::resp::Resp;
-use crate::support::{LSMKV, Lsmkv, ask, info, to_the_end, told, until};
+use crate::support::{LSMKV, Lsmkv, ask, info, to_the_end, told, until, words};
 
 #[test]
 fn info_has_the_sections_that_clients_read() {
@@ -44,6 +44,37 @@ fn info_has_the_sections_that_clients_read() {
     assert!(told(&mut client, "INFO lsmkv").contains("write_amplification:"));
     ask(&mut client, "CONFIG RESETSTAT");
     assert!(info(&mut client, "stats", "total_commands_processed") < 10);
+}
+
+#[test]
+fn info_tells_how_often_commands_were_called_how_long_they_took_and_how_they_ended() {
+    let server = Lsmkv::start(&[]);
+    let mut client = server.connect();
+    ask(&mut client, "SET k v");
+    ask(&mut client, "CONFIG RESETSTAT");
+    for line in ["INCR n", "INCR n", "INCR k", "INCR", "KEYS *", "LRANGE k 0 1"] {
+        ask(&mut client, line);
+    }
+    let lines: Vec<_> = ["INCR p", "INCR k", "INCR"].iter().map(|line| words(line)).collect();
+    let bytes = |words: &Vec<&str>| words.iter().map(|word| word.as_bytes().to_vec()).collect();
+    client.pipeline(&lines.iter().map(bytes).collect::<Vec<Vec<_>>>()).unwrap();
+    let text = told(&mut client, "INFO commandstats");
+    let fields = |name: &str| -> Vec<(String, f64)> {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{name}:")));
+        let fields = line.unwrap_or_else(|| panic!("no {name} in\n{text}")).split(',');
+        let split = |field: &str| field.split_once('=').map(|(a, b)| (a.to_owned(), b.parse()));
+        fields
+            .map(|field| split(field).map(|(name, value)| (name, value.unwrap())).unwrap())
+            .collect()
+    };
+    let incr = fields("incr");
+    let names: Vec<&str> = incr.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["calls", "usec", "usec_per_call", "rejected_calls", "failed_calls"]);
+    let value = |at: usize| incr[at].1;
+    assert_eq!([value(0), value(3), value(4)], [5.0, 2.0, 2.0]);
+    assert!((value(1) / 5.0 - value(2)).abs() < 0.01, "{incr:?}");
+    assert!(fields("keys")[1].1 > 0.0, "it writes nothing, but takes its time: {text}");
+    assert_eq!(fields("lrange")[4].1, 1.0);
 }
 
 #[test]

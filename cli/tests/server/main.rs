@@ -17,6 +17,7 @@ mod judge;
 mod protocol;
 mod stories;
 mod support;
+mod together;
 
 #[path = "../../../tests/differential/check.rs"]
 mod check;

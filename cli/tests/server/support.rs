@@ -96,12 +96,24 @@ impl Lsmkv {
         (status, self.dir.take().unwrap())
     }
 
+    /// Does something while it stands still.
+    pub(crate) fn stand_still(&self, work: impl FnOnce()) {
+        kill_process(self.pid(), Signal::STOP).unwrap();
+        until("the server stands still", || self.status("State:").starts_with('T'));
+        work();
+        kill_process(self.pid(), Signal::CONT).unwrap();
+    }
+
+    fn status(&self, field: &str) -> String {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        line.trim().to_owned()
+    }
+
     /// Bytes of it in memory.
     pub(crate) fn resident_bytes(&self) -> u64 {
-        let status = format!("/proc/{}/status", self.child.id());
-        let text = std::fs::read_to_string(status).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
+        let kilobytes = self.status("VmRSS:");
+        kilobytes.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
     }
 }
 

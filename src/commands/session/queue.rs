@@ -72,7 +72,7 @@ impl Queue {
         let replies = if only_reads && watches.is_empty() {
             db.read(&mut run_all)?
         } else {
-            let mut scope = scope_of(&planned);
+            let mut scope = scope_of(planned.iter());
             if let Scope::Keys(keys) = &mut scope {
                 keys.extend(watches.keys());
             }

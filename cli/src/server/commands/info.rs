@@ -7,7 +7,7 @@ use lsmkv::types::StatValue;
 
 use super::Call;
 use super::connection::COMPATIBLE;
-use crate::server::counters::{Counter, Counters};
+use crate::server::counters::{CallCounts, Counter, Counters};
 use crate::server::shared::{Server, unix_seconds};
 
 type Section = (&'static str, fn(&Server, &mut Lines));
@@ -187,10 +187,15 @@ fn cluster(_: &Server, lines: &mut Lines) {
 
 fn commandstats(server: &Server, lines: &mut Lines) {
     for entry in server.catalog.entries() {
-        let calls: u64 =
-            server.counters.iter().filter_map(|c| c.calls.get(entry.index)).map(Counter::get).sum();
-        if calls > 0 {
-            lines.add(&format!("cmdstat_{}", entry.name), format_args!("calls={calls}"));
+        let counts = Counters::calls_of(&server.counters, entry.index);
+        let CallCounts { ran, failed, rejected, micros } = counts;
+        if counts != CallCounts::default() {
+            let each = micros as f64 / ran.max(1) as f64;
+            let text = format!(
+                "calls={ran},usec={micros},usec_per_call={each:.2},\
+                 rejected_calls={rejected},failed_calls={failed}"
+            );
+            lines.add(&format!("cmdstat_{}", entry.name), text);
         }
     }
 }

@@ -5,10 +5,13 @@
 //! not. Each ready connection gets a turn, then all the others, so that a client that sends
 //! without end delays nobody for longer than a turn.
 //!
-//! Replies are sent after a connection's turn. When they must be durable they are sent after all
-//! turns of the round and one flush of the device for all that the round wrote.
+//! Small commands of all connections run together at the end of the round, or when there are
+//! enough of them, and then all replies are sent: the fewer commits, and the fewer times a client
+//! is woken, the more is done. When replies must be durable they are sent at the end of the round,
+//! after one flush of the device for all that it wrote.
 
 mod accept;
+mod group;
 mod upkeep;
 mod waits;
 
@@ -20,17 +23,19 @@ use std::time::{Duration, Instant};
 use lsmkv::{Error, ErrorKind};
 use mio::{Events, Poll, Token};
 
+use super::arrivals::Arrivals;
 use super::client::Fate;
-use super::connection::{Connection, Turn};
+use super::connection::{Connection, Turn, Turned};
 use super::shared::Server;
 use super::stream::Listener;
+use super::together::Group;
 
 /// The token of the mailbox.
 pub(crate) const MAILBOX: Token = Token(usize::MAX);
 /// Tokens below are listeners, those from here on connections.
 const FIRST_CONNECTION: usize = 1 << 10;
-/// What a turn may read.
-const TURN_BYTES: usize = 64 << 10;
+/// Once so many connections have replies, they are sent before the others get their turns.
+const ENOUGH_UNSENT: usize = 16;
 /// How often idle clients and memory are looked at.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -46,11 +51,14 @@ pub(crate) struct EventLoop {
     ready: Vec<usize>,
     /// Those that get one in this.
     current: Vec<usize>,
-    /// Those whose replies wait for the device.
+    /// Those whose replies wait to be sent.
     unsent: Vec<usize>,
     /// When clients that wait have waited long enough.
     deadlines: BTreeSet<(Instant, usize, u64)>,
-    buffer: Box<[u8]>,
+    /// What the connections of this round have sent.
+    arrivals: Arrivals,
+    /// Those commands in it that run together.
+    group: Group,
     next_tick: Instant,
     next_home: usize,
 }
@@ -76,7 +84,8 @@ impl EventLoop {
             current: Vec::new(),
             unsent: Vec::new(),
             deadlines: BTreeSet::new(),
-            buffer: vec![0; TURN_BYTES].into_boxed_slice(),
+            arrivals: Arrivals::new(),
+            group: Group::default(),
             next_tick: Instant::now() + TICK,
             next_home: 0,
         })
@@ -147,39 +156,62 @@ impl EventLoop {
         let mut current = std::mem::take(&mut self.current);
         std::mem::swap(&mut current, &mut self.ready);
         for slot in current.drain(..) {
-            self.turn(slot, durable, now_ms);
+            if !self.arrivals.has_room() {
+                self.run_group();
+                self.arrivals.clear();
+            }
+            self.turn(slot, now_ms);
+            if !durable && self.group.is_empty() && self.unsent.len() >= ENOUGH_UNSENT {
+                self.send_all(durable);
+            }
         }
         self.current = current;
-        if !self.unsent.is_empty() {
-            self.send_durably();
-        }
+        self.run_group();
+        self.arrivals.clear();
+        self.send_all(durable);
     }
 
-    fn turn(&mut self, slot: usize, durable: bool, now_ms: u64) {
-        let Some(mut connection) = self.connections.get_mut(slot).and_then(Option::take) else {
-            return;
-        };
-        connection.is_ready = false;
+    fn turn(&mut self, slot: usize, now_ms: u64) {
         let server = Arc::clone(&self.server);
         let Some(counters) = server.counters.get(self.index) else { return };
-        let mut turn = Turn { server: &server, counters, buffer: &mut self.buffer, now_ms };
-        if catch_unwind(AssertUnwindSafe(|| connection.turn(&mut turn))).is_err() {
-            // What the command had done is unknown: nothing more is written until a restart.
-            server.db.degrade(&Error::new(ErrorKind::Panic, "a command panicked"));
-            connection.client.fate = Fate::Dies;
+        loop {
+            let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_deref_mut)
+            else {
+                return;
+            };
+            connection.is_ready = false;
+            let (arrivals, group) = (&mut self.arrivals, &mut self.group);
+            let mut turn = Turn { server: &server, counters, arrivals, group, slot, now_ms };
+            match catch_unwind(AssertUnwindSafe(|| connection.turn(&mut turn))) {
+                Ok(Turned::Over) => break,
+                Ok(Turned::NeedsGroup) => self.run_group(),
+                Err(_) => {
+                    connection.client.fate = Fate::Dies;
+                    self.panicked();
+                    break;
+                }
+            }
         }
+        self.note_turn(slot);
+    }
+
+    /// What a command had done that panicked is unknown: nothing more is written until a restart.
+    fn panicked(&self) {
+        self.server.db.degrade(&Error::new(ErrorKind::Panic, "a command panicked"));
+    }
+
+    /// Remembers what the turn left behind.
+    fn note_turn(&mut self, slot: usize) {
+        let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_deref_mut) else {
+            return;
+        };
         if let Some(at) = connection.client.blocked.as_ref().and_then(|blocked| blocked.deadline) {
             self.deadlines.insert((at, slot, connection.client.id()));
         }
-        if durable && (connection.has_output() || connection.client.wrote) {
-            if !connection.is_unsent {
-                connection.is_unsent = true;
-                self.unsent.push(slot);
-            }
-            return self.keep(slot, connection);
+        if !connection.is_unsent {
+            connection.is_unsent = true;
+            self.unsent.push(slot);
         }
-        connection.send(counters);
-        self.put_back(slot, connection);
     }
 
     fn keep(&mut self, slot: usize, connection: Box<Connection>) {
@@ -200,21 +232,21 @@ impl EventLoop {
         }
     }
 
-    /// Sends the replies of the round once all that it wrote is durable. If that cannot be had,
-    /// whoever wrote is told nothing: its connection is closed.
-    fn send_durably(&mut self) {
+    /// Sends the replies there are, if they are to be durable once all that was written is. If
+    /// that cannot be had, whoever wrote is told nothing: its connection is closed.
+    fn send_all(&mut self, durable: bool) {
         let server = Arc::clone(&self.server);
         let Some(counters) = server.counters.get(self.index) else { return };
-        let unsent = std::mem::take(&mut self.unsent);
+        let mut unsent = std::mem::take(&mut self.unsent);
         let wrote = |slot: &usize| {
             let connection = self.connections.get(*slot).and_then(Option::as_ref);
             connection.is_some_and(|connection| connection.client.wrote)
         };
-        let flushed = if unsent.iter().any(wrote) { server.db.sync() } else { Ok(()) };
+        let flushed = if durable && unsent.iter().any(wrote) { server.db.sync() } else { Ok(()) };
         if let Err(error) = &flushed {
             server.note_failure(error);
         }
-        for slot in unsent {
+        for slot in unsent.drain(..) {
             let Some(mut connection) = self.connections.get_mut(slot).and_then(Option::take) else {
                 continue;
             };
@@ -227,5 +259,6 @@ impl EventLoop {
             }
             self.put_back(slot, connection);
         }
+        self.unsent = unsent;
     }
 }

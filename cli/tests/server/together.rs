@@ -1,0 +1,103 @@
+//! Commands of many clients that run together: each client sees its own replies in its own order,
+//! and no more is written than one commit for all.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use crate::support::{Lsmkv, ask, info};
+
+/// A request line in the form that clients send.
+fn request(line: &str) -> Vec<u8> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+    words.iter().for_each(|word| bytes.extend(format!("${}\r\n{word}\r\n", word.len()).bytes()));
+    bytes
+}
+
+/// Lets all send while the server stands still: it finds everything in one round.
+fn at_once(server: &Lsmkv, clients: &mut [(UnixStream, Vec<u8>)]) {
+    server.stand_still(|| {
+        clients.iter_mut().for_each(|(stream, bytes)| stream.write_all(bytes).unwrap());
+    });
+}
+
+fn expect(stream: &mut UnixStream, expected: &str) {
+    let mut got = vec![0; expected.len()];
+    stream.read_exact(&mut got).unwrap();
+    assert_eq!(String::from_utf8_lossy(&got), expected);
+}
+
+#[test]
+fn small_writes_of_many_clients_are_one_commit() {
+    let server = Lsmkv::start(&["--threads", "1"]);
+    let mut witness = server.connect();
+    let lines = ["INCR all", "SET k v", "HSET h f v", "LPUSH l x", "GET k", "SADD s m"];
+    let bytes: Vec<u8> = lines.iter().flat_map(|line| request(line)).collect();
+    let mut clients: Vec<_> = (0..20).map(|_| (server.stream(), bytes.clone())).collect();
+    for (stream, _) in &mut clients {
+        stream.write_all(&request("PING")).unwrap();
+        expect(stream, "+PONG\r\n");
+    }
+    let before = info(&mut witness, "lsmkv", "commits");
+    at_once(&server, &mut clients);
+    // They get their turns in the order in which they came.
+    for (n, (stream, _)) in clients.iter_mut().enumerate() {
+        let new = u32::from(n == 0);
+        let expected =
+            format!(":{}\r\n+OK\r\n:{new}\r\n:{}\r\n$1\r\nv\r\n:{new}\r\n", n + 1, n + 1);
+        expect(stream, &expected);
+    }
+    assert_eq!(info(&mut witness, "lsmkv", "commits"), before + 1);
+}
+
+#[test]
+fn what_cannot_join_runs_in_the_order_of_its_client_in_its_database() {
+    for threads in ["1", "2"] {
+        let server = Lsmkv::start(&["--threads", threads]);
+        let mut clients: Vec<_> = (0..24).map(|n| (server.stream(), story(n).0)).collect();
+        at_once(&server, &mut clients);
+        for (n, (stream, _)) in (0..).zip(&mut clients) {
+            expect(stream, &story(n).1);
+        }
+        let mut witness = server.connect();
+        for database in 0..4 {
+            ask(&mut witness, &format!("SELECT {database}"));
+            assert_eq!(info(&mut witness, "stats", "total_error_replies"), 24);
+            assert_eq!(ask(&mut witness, "GET all").bytes(), Some(&b"120"[..]));
+        }
+    }
+}
+
+/// What a client sends, and what it is told: commands that join between others that do not, and a
+/// part of a request that never ends.
+fn story(n: u32) -> (Vec<u8>, String) {
+    let (mut sent, mut told) = (Vec::new(), String::new());
+    let mut say = |line: &str, reply: &str| {
+        sent.extend(request(line));
+        told += reply;
+    };
+    say(&format!("SELECT {}", n % 4), "+OK\r\n");
+    for round in 1..=10 {
+        say(&format!("RPUSH l{n} a b"), &format!(":{}\r\n", round * 2));
+        say(&format!("LRANGE l{n} -2 -1"), "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+        say(&format!("INCRBY c{n} 5"), &format!(":{}\r\n", round * 5));
+        say("MULTI", "+OK\r\n");
+        say(&format!("INCR c{n}x"), "+QUEUED\r\n");
+        say(&format!("GET c{n}"), "+QUEUED\r\n");
+        let text = (round * 5).to_string();
+        say("EXEC", &format!("*2\r\n:{round}\r\n${}\r\n{text}\r\n", text.len()));
+        say("ECHO x", "$1\r\nx\r\n");
+        say(&format!("GET c{n}x"), &format!("${}\r\n{round}\r\n", round.to_string().len()));
+    }
+    say("CLIENT REPLY OFF", "");
+    for _ in 0..20 {
+        say("INCR all", "");
+    }
+    say("CLIENT REPLY ON", "+OK\r\n");
+    say(
+        &format!("INCR l{n}"),
+        "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n",
+    );
+    sent.extend(b"*2\r\n$4\r\nINCR\r\n$3\r\nal");
+    (sent, told)
+}
