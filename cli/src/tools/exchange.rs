@@ -11,7 +11,7 @@ use crate::rdb::RdbSource;
 use crate::store::{InspectArgs, StoreArgs};
 use crate::tools::input::begin_to_read;
 use crate::transfer::{
-    Copied, Interrupt, Progress, RedisSink, RedisSource, RedisUrl, Sink, Source, StateFile,
+    Copied, Interrupt, Progress, RedisSink, RedisSource, RedisUrl, Sink, Source, State, StateFile,
     StoreSink, StoreSource, copy, now_ms,
 };
 
@@ -160,14 +160,39 @@ pub(crate) fn export(args: &ExportArgs) -> Outcome {
     let copy = format!("{}{}", url.shown(), args.selection());
     let state = StateFile::new(dir, "export", &copy, args.state.as_deref());
     let mut sink = RedisSink::new(&url, &Interrupt::catch())?;
-    let mut place = state.load()?;
-    if place.as_ref().is_some_and(|place| place.life != sink.life()) {
-        tell_again(STARTED_ANEW)?;
-        place = None;
-    }
+    let begin = beginning(state.load()?, &mut sink)?;
+    // Before the first command, so that the one that goes on knows of this connection.
+    state.save(&begin)?;
     let prefix = args.prefix.as_ref().map(|prefix| prefix.clone().into_bytes());
-    let source = StoreSource::new(&db, &args.databases, prefix, place.as_ref());
-    let mut source = source.for_target(sink.life().to_owned());
+    let mut source = StoreSource::new(&db, &args.databases, prefix, Some(&begin));
     let copied = resumable(&mut source, &mut sink, &state, args.quiet)?;
     tell(copied, [])
+}
+
+/// Where an export begins: where an earlier one had come, of which nothing comes after this.
+fn beginning(earlier: Option<State>, sink: &mut RedisSink) -> Result<State, Failure> {
+    let earlier = match earlier {
+        Some(earlier) if earlier.life == sink.life() => {
+            end(earlier.connection, sink)?;
+            earlier
+        }
+        // Its connection has ended with that life.
+        Some(earlier) if earlier.place.is_some() => {
+            tell_again(STARTED_ANEW)?;
+            State::default()
+        }
+        _ => State::default(),
+    };
+    Ok(State { life: sink.life().to_owned(), connection: sink.connection(), ..earlier })
+}
+
+fn end(connection: Option<i64>, sink: &mut RedisSink) -> Result<(), Failure> {
+    let interrupt = Interrupt::catch();
+    let ended = connection.map_or(Ok(false), |number| sink.end(number, &interrupt))?;
+    if !ended {
+        let text = "the server does not end the connection of the export before this one: commands \
+                    from it may still arrive, and mix with those of this one";
+        writeln!(std::io::stderr(), "lsmkv: {text}")?;
+    }
+    Ok(())
 }
