@@ -35,7 +35,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Lists", &["list.rs", "generated/list.rs"]),
     ("Sets", &["set.rs", "generated/set.rs"]),
     ("Sorted sets", ZSET),
-    ("Keys", &["key.rs", "generated/key.rs"]),
+    ("Keys", &["expire.rs", "key.rs", "generated/key.rs"]),
     ("Scans and sorting", &["scan.rs"]),
     ("Iterators", &["iter.rs"]),
     ("Upkeep", &["upkeep.rs"]),

@@ -45,6 +45,12 @@ impl StoreArgs {
     pub(crate) fn open(&self) -> Result<Db, Failure> {
         Ok(Db::open(&self.dir, self.options.to_options()?)?)
     }
+
+    /// The same of a store that is there: what works on it makes none.
+    pub(crate) fn open_existing(&self) -> Result<Db, Failure> {
+        let options = Options { create_if_missing: false, ..self.options.to_options()? };
+        Ok(Db::open(&self.dir, options)?)
+    }
 }
 
 /// Arguments shared by the subcommands that only look at a store.

@@ -11,6 +11,7 @@ mod buffer;
 mod command;
 mod db;
 mod err;
+mod expire;
 mod flags;
 mod fork;
 mod gate;

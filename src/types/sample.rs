@@ -133,9 +133,7 @@ struct Sampler<'a, 's> {
     random: SplitMix64,
     /// Draws rows from where they are stored, as long as that goes well.
     rows: Option<engine::Sampler>,
-    /// Rows that the transaction has written.
-    written: HashMap<&'a [u8], Option<&'a Bytes>>,
-    /// Those of them that are members.
+    /// Members that the transaction has written.
     added: Vec<(&'a [u8], &'a Bytes)>,
     nodes: HashMap<Vec<u8>, Node>,
 }
@@ -144,16 +142,14 @@ impl<'a, 's> Sampler<'a, 's> {
     fn new(tx: &'a Tx<'s>, from: &'a Collection) -> Self {
         // Every RandomState is keyed differently, from the operating system's randomness.
         let random = SplitMix64::new(RandomState::new().build_hasher().finish());
-        let (written, added) = (HashMap::new(), Vec::new());
-        Self { tx, from, random, rows: None, written, added, nodes: HashMap::new() }
+        Self { tx, from, random, rows: None, added: Vec::new(), nodes: HashMap::new() }
     }
 
     /// Gets ready to draw rows.
     fn look_at_rows(&mut self) -> Result<()> {
         let (first, end) = (self.from.prefix(), after_prefix(self.from.prefix()));
-        self.written = self.tx.written(DATA, first, end.as_deref()).collect();
-        let added = self.written.iter().filter_map(|(row, value)| Some((*row, (*value)?)));
-        self.added = added.collect();
+        let written = self.tx.written(DATA, first, end.as_deref());
+        self.added = written.filter_map(|(row, value)| Some((row, value?))).collect();
         self.rows = Some(self.tx.row_sampler(DATA, first, end.as_deref(), true)?);
         Ok(())
     }
@@ -238,7 +234,7 @@ impl<'a, 's> Sampler<'a, 's> {
             let draws = if few { (self.from.len() / 4).max(16) } else { DRAWS };
             for _ in 0..draws {
                 if let Some((row, value)) = rows.draw(&mut |below| self.random.below(below))?
-                    && !self.written.contains_key(row.as_slice())
+                    && !self.tx.is_written(DATA, &row)
                 {
                     let member = Bytes::copy_from_slice(self.from.sub_key(&row));
                     return Ok(Some(Sampled { member, value }));

@@ -1,5 +1,6 @@
 //! What all event loops share.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -29,6 +30,8 @@ pub(crate) struct Server {
     /// By event loop; set before any connection is accepted.
     pub(crate) mailboxes: OnceLock<Vec<Mailbox>>,
     pub(crate) started: Instant,
+    /// What it is called from its start to its end, as INFO tells it.
+    pub(crate) run_id: String,
     pub(crate) saves: Arc<Saves>,
     /// What INFO knows of databases.
     pub(crate) keyspace: Keyspace,
@@ -51,6 +54,7 @@ impl Server {
             counters,
             mailboxes: OnceLock::new(),
             started: Instant::now(),
+            run_id: random_name(),
             saves: Arc::new(Saves::new()),
             keyspace: Keyspace::default(),
             stopping: AtomicBool::new(false),
@@ -110,6 +114,12 @@ impl Server {
             super::log::line(&format!("a command failed: {error}"));
         }
     }
+}
+
+/// 40 hexadecimal digits that no other run has.
+fn random_name() -> String {
+    let random = RandomState::new();
+    (0..5).map(|n| format!("{:08x}", random.hash_one(n) >> 32)).collect()
 }
 
 /// Seconds since 1970.

@@ -1,7 +1,6 @@
 //! `lsmkv dump DIR` and `lsmkv load DIR`: a store as a portable file.
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, BufWriter, Write};
+use std::io::{BufReader, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,7 +9,8 @@ use lsmkv::Db;
 
 use crate::failure::Outcome;
 use crate::store::{InspectArgs, StoreArgs};
-use crate::tools::whole_file::{WholeFile, named};
+use crate::tools::input::begin_to_read;
+use crate::tools::whole_file::WholeFile;
 use crate::transfer::{
     Interrupt, Interruptible, JsonSink, JsonSource, Loaded, Progress, RespSink, Sink, StoreSink,
     StoreSource, copy, load_commands,
@@ -93,17 +93,10 @@ pub(crate) fn sink<'a>(out: impl Write + 'a, format: Format, replace: bool) -> B
 
 pub(crate) fn load(args: &LoadArgs) -> Outcome {
     let interrupt = Interrupt::catch();
-    let input = match &args.input {
-        Some(path) => {
-            let file = File::open(path).map_err(|e| named(path, &e))?;
-            Interruptible::new(|| file, &interrupt)
-        }
-        None => Interruptible::new(std::io::stdin, &interrupt),
-    };
-    let mut input = BufReader::with_capacity(256 << 10, input);
+    let input = begin_to_read(args.input.as_deref(), &interrupt)?;
     let format = match args.format {
         Some(format) => format,
-        None if input.fill_buf()?.first() == Some(&b'{') => Format::Json,
+        None if input.buffer().first() == Some(&b'{') => Format::Json,
         None => Format::Resp,
     };
     let db = args.store.open()?;

@@ -1,8 +1,7 @@
 //! `lsmkv import` and `lsmkv export`: keys from and to Redis servers, keys from their dump files.
 
-use std::fs::File;
-use std::io::{BufReader, Write as _};
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -10,9 +9,10 @@ use clap::Args;
 use crate::failure::{Failure, Outcome};
 use crate::rdb::RdbSource;
 use crate::store::{InspectArgs, StoreArgs};
+use crate::tools::input::begin_to_read;
 use crate::transfer::{
-    Copied, Interrupt, Interruptible, Progress, RedisSink, RedisSource, RedisUrl, Sink, Source,
-    StateFile, StoreSink, StoreSource, copy, now_ms,
+    Copied, Interrupt, Progress, RedisSink, RedisSource, RedisUrl, Sink, Source, State, StateFile,
+    StoreSink, StoreSource, copy, now_ms,
 };
 
 /// Arguments of `import`.
@@ -96,16 +96,23 @@ fn tell(copied: Copied, skipped: impl IntoIterator<Item = (String, u64)>) -> Out
 }
 
 pub(crate) fn import(args: &ImportArgs) -> Outcome {
-    let is_new = !args.store.dir.exists();
-    let db = args.store.open()?;
-    let mut sink = StoreSink::new(&db);
-    let outcome = match (&args.from, &args.rdb) {
-        (Some(url), _) => import_from_server(args, url, &mut sink, is_new),
-        (None, Some(path)) => import_from_file(args, path, &mut sink),
+    match (&args.from, &args.rdb) {
+        (Some(url), _) => import_from_server(args, url),
+        (None, Some(path)) => import_from_file(args, path),
         (None, None) => Err(Failure::usage("import needs --from or --rdb")),
-    };
+    }
+}
+
+/// Opens the store for a source that is open already: where there is nothing to bring, no store is
+/// made.
+fn into_store(
+    args: &StoreArgs,
+    bring: impl FnOnce(&mut StoreSink) -> Result<Copied, Failure>,
+) -> Result<Copied, Failure> {
+    let db = args.open()?;
+    let copied = bring(&mut StoreSink::new(&db));
     db.close()?;
-    outcome
+    copied
 }
 
 const STARTED_ANEW: &str = "the server was started anew";
@@ -115,11 +122,11 @@ fn tell_again(why: &str) -> Result<(), Failure> {
     Ok(writeln!(std::io::stderr(), "lsmkv: {why}: everything is copied from the beginning")?)
 }
 
-fn import_from_server(args: &ImportArgs, url: &str, sink: &mut StoreSink, is_new: bool) -> Outcome {
+fn import_from_server(args: &ImportArgs, url: &str) -> Outcome {
     let url = RedisUrl::parse(url)?;
     let state = StateFile::new(&args.store.dir, "import", &url.shown(), args.state.as_deref());
     let mut place = state.load()?;
-    if place.is_some() && is_new {
+    if place.is_some() && !args.store.dir.exists() {
         tell_again("the store is a new one")?;
         place = None;
     }
@@ -127,21 +134,21 @@ fn import_from_server(args: &ImportArgs, url: &str, sink: &mut StoreSink, is_new
     if place.is_some_and(|place| place.life != source.life()) {
         tell_again(STARTED_ANEW)?;
     }
-    let copied = resumable(&mut source, sink, &state, args.quiet)?;
+    let copied = into_store(&args.store, |sink| resumable(&mut source, sink, &state, args.quiet))?;
     let skipped = source.skipped();
     tell(copied, (skipped > 0).then(|| ("keys of other types".to_owned(), skipped)))
 }
 
-fn import_from_file(args: &ImportArgs, path: &PathBuf, sink: &mut StoreSink) -> Outcome {
+fn import_from_file(args: &ImportArgs, path: &Path) -> Outcome {
     let failed = |failure: &Failure| Failure::new(format!("{}: {failure}", path.display()));
-    let file = File::open(path).map_err(|error| failed(&error.into()))?;
     let interrupt = Interrupt::catch();
-    let file = Interruptible::new(|| file, &interrupt);
-    let mut source = RdbSource::new(BufReader::with_capacity(256 << 10, file), now_ms())
-        .map_err(|it| failed(&it))?;
-    let mut progress = Progress::new("keys", interrupt, args.quiet);
-    let copied = copy(&mut source, sink, &mut progress, &mut |_| Ok(()));
-    let copied = copied.map_err(|failure| failed(&failure))?;
+    let input = begin_to_read(Some(path), &interrupt)?;
+    let mut source = RdbSource::new(input, now_ms()).map_err(|it| failed(&it))?;
+    let copied = into_store(&args.store, |sink| {
+        let mut progress = Progress::new("keys", interrupt, args.quiet);
+        let copied = copy(&mut source, sink, &mut progress, &mut |_| Ok(()));
+        copied.map_err(|failure| failed(&failure))
+    })?;
     let skipped = source.skipped().iter().map(|(what, count)| ((*what).to_owned(), *count));
     tell(copied, skipped)
 }
@@ -153,14 +160,39 @@ pub(crate) fn export(args: &ExportArgs) -> Outcome {
     let copy = format!("{}{}", url.shown(), args.selection());
     let state = StateFile::new(dir, "export", &copy, args.state.as_deref());
     let mut sink = RedisSink::new(&url, &Interrupt::catch())?;
-    let mut place = state.load()?;
-    if place.as_ref().is_some_and(|place| place.life != sink.life()) {
-        tell_again(STARTED_ANEW)?;
-        place = None;
-    }
+    let begin = beginning(state.load()?, &mut sink)?;
+    // Before the first command, so that the one that goes on knows of this connection.
+    state.save(&begin)?;
     let prefix = args.prefix.as_ref().map(|prefix| prefix.clone().into_bytes());
-    let source = StoreSource::new(&db, &args.databases, prefix, place.as_ref());
-    let mut source = source.for_target(sink.life().to_owned());
+    let mut source = StoreSource::new(&db, &args.databases, prefix, Some(&begin));
     let copied = resumable(&mut source, &mut sink, &state, args.quiet)?;
     tell(copied, [])
+}
+
+/// Where an export begins: where an earlier one had come, of which nothing comes after this.
+fn beginning(earlier: Option<State>, sink: &mut RedisSink) -> Result<State, Failure> {
+    let earlier = match earlier {
+        Some(earlier) if earlier.life == sink.life() => {
+            end(earlier.connection, sink)?;
+            earlier
+        }
+        // Its connection has ended with that life.
+        Some(earlier) if earlier.place.is_some() => {
+            tell_again(STARTED_ANEW)?;
+            State::default()
+        }
+        _ => State::default(),
+    };
+    Ok(State { life: sink.life().to_owned(), connection: sink.connection(), ..earlier })
+}
+
+fn end(connection: Option<i64>, sink: &mut RedisSink) -> Result<(), Failure> {
+    let interrupt = Interrupt::catch();
+    let ended = connection.map_or(Ok(false), |number| sink.end(number, &interrupt))?;
+    if !ended {
+        let text = "the server does not end the connection of the export before this one: commands \
+                    from it may still arrive, and mix with those of this one";
+        writeln!(std::io::stderr(), "lsmkv: {text}")?;
+    }
+    Ok(())
 }

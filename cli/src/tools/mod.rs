@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod complete;
 pub(crate) mod dump;
 pub(crate) mod exchange;
+pub(crate) mod input;
 pub(crate) mod inspect;
 pub(crate) mod live;
 pub(crate) mod repair;

@@ -44,7 +44,7 @@ fn table_bytes(db: &Db) -> Result<u64, Failure> {
 
 /// Deletes what has expired, then rewrites everything so that nothing dead is left.
 pub(crate) fn compact(args: &CompactArgs) -> Outcome {
-    let db = args.store.open()?;
+    let db = args.store.open_existing()?;
     let progress = Progress::new("bytes", Interrupt::catch(), args.quiet);
     let (before, expired) = rewrite(&db, progress)?;
     let after = table_bytes(&db)?;
@@ -83,7 +83,7 @@ fn rewrite(db: &Db, mut progress: Progress) -> Result<(u64, u64), Failure> {
 
 pub(crate) fn checkpoint(args: &CheckpointArgs) -> Outcome {
     let interrupt = Interrupt::catch();
-    let db = args.store.open()?;
+    let db = args.store.open_existing()?;
     if args.copy {
         let mut progress = Progress::new("bytes", interrupt, args.quiet);
         let whole = db.backup(&args.out, |done, total| {

@@ -8,13 +8,15 @@ use super::json::{decode, encode};
 use crate::failure::Failure;
 
 /// A place behind which a source goes on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) database: u32,
-    /// What it means is the source's affair: a key, a cursor.
-    pub(crate) place: Vec<u8>,
-    /// The life of the source in which the place means something; empty if it always does.
+    /// What it means is the source's affair: a key, a cursor. None: the beginning.
+    pub(crate) place: Option<Vec<u8>>,
+    /// The life of the server in which the place means something; empty if it always does.
     pub(crate) life: String,
+    /// What a server that is written to calls the connection, in this life.
+    pub(crate) connection: Option<i64>,
 }
 
 /// The file that keeps the state of one copy, from or to `peer`.
@@ -60,9 +62,14 @@ impl StateFile {
             )));
         }
         let database = field("database")?.as_u64().and_then(|number| u32::try_from(number).ok());
-        let place = decode(field("place")?).ok_or_else(broken)?;
+        let database = database.ok_or_else(broken)?;
+        let place = match field("place")? {
+            Value::Null => None,
+            place => Some(decode(place).ok_or_else(broken)?.to_vec()),
+        };
         let life = field("life")?.as_str().ok_or_else(broken)?.to_owned();
-        Ok(Some(State { database: database.ok_or_else(broken)?, place: place.to_vec(), life }))
+        let connection = value.get("connection").and_then(Value::as_i64);
+        Ok(Some(State { database, place, life, connection }))
     }
 
     /// Replaces what was saved.
@@ -70,8 +77,9 @@ impl StateFile {
         let value = json!({
             "peer": self.peer,
             "database": state.database,
-            "place": encode(&state.place),
+            "place": state.place.as_deref().map(encode),
             "life": state.life,
+            "connection": state.connection,
         });
         let mut temporary = self.path.as_os_str().to_owned();
         temporary.push(".tmp");
@@ -104,9 +112,13 @@ mod tests {
         let file = StateFile::new(&store, "import", "redis://a", None);
         assert_eq!(file.path(), dir.path().join("store.import"));
         assert_eq!(file.load().unwrap(), None);
-        let state = State { database: 3, place: vec![0, 0xff, b'a'], life: "7f".to_owned() };
-        file.save(&state).unwrap();
-        assert_eq!(file.load().unwrap(), Some(state));
+        let life = "7f".to_owned();
+        let begun = State { life: life.clone(), connection: Some(5), ..State::default() };
+        let state = State { database: 3, place: Some(vec![0, 0xff, b'a']), life, connection: None };
+        for state in [begun, state] {
+            file.save(&state).unwrap();
+            assert_eq!(file.load().unwrap(), Some(state));
+        }
         assert!(StateFile::new(&store, "import", "redis://b", None).load().is_err());
         file.remove().unwrap();
         file.remove().unwrap();

@@ -18,8 +18,8 @@ pub(crate) struct StoreSource {
     keys: Option<(Db, KeyIter)>,
     open: Option<Open>,
     finished: Option<State>,
-    /// Of the place where the keys go: see [`State`].
-    life: String,
+    /// Where it began; what it says of the place where the keys go holds on.
+    begun: State,
 }
 
 /// A collection of which a part has been given.
@@ -33,27 +33,24 @@ struct Open {
 }
 
 impl StoreSource {
-    /// The keys of `databases`, all of them if there are none, from `state` on.
+    /// The keys of `databases`, all of them if there are none, from `state` on: from the beginning
+    /// without one.
     pub(crate) fn new(
         db: &Db,
         databases: &[u32],
         prefix: Option<Vec<u8>>,
         state: Option<&State>,
     ) -> Self {
-        let from = state.map_or(0, |state| state.database);
+        let begun = state.cloned().unwrap_or_default();
+        let from = begun.database;
         let mut databases = if databases.is_empty() { all(db) } else { databases.to_vec() };
         databases.sort_unstable_by(|a, b| b.cmp(a));
         databases.retain(|number| *number >= from);
         // The place is one of the first database that is left, unless that has none any more.
         let state = state.filter(|state| databases.last() == Some(&state.database));
-        let after = state.map(|state| state.place.clone());
-        let (db, life) = (db.clone(), String::new());
-        Self { db, databases, prefix, after, keys: None, open: None, finished: None, life }
-    }
-
-    /// Its places mean something as long as the target lives this life.
-    pub(crate) fn for_target(self, life: String) -> Self {
-        Self { life, ..self }
+        let after = state.and_then(|state| state.place.clone());
+        let db = db.clone();
+        Self { db, databases, prefix, after, keys: None, open: None, finished: None, begun }
     }
 
     fn next_key(&mut self) -> Result<Option<Chunk>, Failure> {
@@ -129,8 +126,8 @@ impl StoreSource {
     }
 
     fn finish(&mut self, key: &[u8]) {
-        let (database, place) = (self.database(), key.to_vec());
-        self.finished = Some(State { database, place, life: self.life.clone() });
+        let (database, place) = (self.database(), Some(key.to_vec()));
+        self.finished = Some(State { database, place, ..self.begun.clone() });
     }
 }
 

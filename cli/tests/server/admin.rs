@@ -78,6 +78,19 @@ fn info_tells_how_often_commands_were_called_how_long_they_took_and_how_they_end
 }
 
 #[test]
+fn every_run_has_a_name_of_its_own() {
+    let run_id = |server: &Lsmkv| {
+        let text = told(&mut server.connect(), "INFO server");
+        text.lines().find_map(|line| line.strip_prefix("run_id:")).unwrap().trim().to_owned()
+    };
+    let server = Lsmkv::start(&[]);
+    let first = run_id(&server);
+    assert!(first.len() == 40 && first.bytes().all(|it| it.is_ascii_hexdigit()), "{first}");
+    assert_eq!(run_id(&server), first);
+    assert_ne!(run_id(&Lsmkv::start_in(server.stop().1, &[])), first);
+}
+
+#[test]
 fn info_tells_how_many_keys_have_a_time_to_live() {
     let server = Lsmkv::start(&[]);
     let mut client = server.connect();

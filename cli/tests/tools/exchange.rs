@@ -1,7 +1,10 @@
 //! Keys from real servers and their dump files, and to real servers.
 
 use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
 
+use super::interrupt::names;
 use super::redis::Redis;
 use super::support::{Scratch, contents, fill, ok, run};
 
@@ -162,4 +165,64 @@ fn addresses_that_make_no_sense_or_do_not_answer_are_told() {
     let silent = run(&["export", &store, "--to", "unix:///nowhere/socket", "--quiet"]);
     assert_eq!(silent.code, 1);
     assert!(silent.err.contains("/nowhere/socket"), "{}", silent.err);
+}
+
+/// How a run ended whose source cannot be read, and that it has made nothing.
+fn makes_nothing(scratch: &Scratch, args: &[&str], code: i32, message: &str) {
+    let before = names(&scratch.path(""));
+    let run = run(args);
+    assert_eq!(run.code, code, "{args:?}: {}{}", run.out, run.err);
+    assert!(run.err.contains(message), "{args:?}: {}", run.err);
+    assert_eq!(names(&scratch.path("")), before, "{args:?} left something");
+}
+
+#[test]
+fn where_the_source_cannot_be_read_no_store_is_made() {
+    let scratch = Scratch::new();
+    let (new, out, directory) = (scratch.arg("new"), scratch.arg("out"), scratch.arg("directory"));
+    let (missing, no_dump, empty) =
+        (scratch.arg("missing"), scratch.arg("no dump"), scratch.arg("empty"));
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::write(&no_dump, "REDIX0011 and so on").unwrap();
+    std::fs::write(&empty, "").unwrap();
+    // Nobody listens there: the port is given up again.
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = format!("redis://{closed}");
+    // Who answers is no Redis server.
+    let stranger = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let elsewhere = format!("redis://{}", stranger.local_addr().unwrap());
+    let answering = std::thread::spawn(move || {
+        let (mut peer, _) = stranger.accept().unwrap();
+        peer.write_all(b"220 ready\r\n").unwrap();
+        // Until the program has gone: what is closed on it unread may be lost to it.
+        let _ = peer.read_to_end(&mut Vec::new());
+    });
+    for (args, code, message) in [
+        (&["import", &new, "--rdb", &missing][..], 1, "missing: No such file"),
+        (&["import", &new, "--rdb", &directory], 1, "directory: Is a directory"),
+        (&["import", &new, "--rdb", &no_dump], 1, "no dump: this is no dump of Redis"),
+        (&["import", &new, "--rdb", &empty], 1, "empty: this is no dump of Redis"),
+        (&["import", &new, "--from", &closed], 1, "refused"),
+        (&["import", &new, "--from", &elsewhere], 1, "not one of a Redis server"),
+        (&["import", &new, "--from", "unix:///nowhere/socket"], 1, "/nowhere/socket"),
+        (&["import", &new, "--from", "http://x"], 2, "use redis://"),
+        (&["load", &new, "-i", &missing], 1, "missing: No such file"),
+        (&["load", &new, "-i", &directory], 1, "directory: Is a directory"),
+        (&["load", &new, "-i", &directory, "--format", "resp"], 1, "directory: Is a directory"),
+        (&["load", &new, "-i", &directory, "--format", "json"], 1, "directory: Is a directory"),
+        (&["repair", &missing, &out], 1, "missing: No such file"),
+        (&["repair", &empty, &out], 1, "empty: Not a directory"),
+        (&["repair", &directory, &out], 1, "directory: there is no file of a store"),
+        (&["checkpoint", &missing, &out], 1, "missing: there is no store"),
+        (&["checkpoint", &missing, &out, "--copy"], 1, "missing: there is no store"),
+        (&["compact", &missing], 1, "missing: there is no store"),
+    ] {
+        makes_nothing(&scratch, args, code, message);
+    }
+    answering.join().unwrap();
+    assert_eq!(
+        names(Path::new(&directory)),
+        [""; 0],
+        "a directory that is no store was written to"
+    );
 }

@@ -21,4 +21,5 @@ mod repair;
 mod resume;
 mod shell;
 mod support;
+mod tunnel;
 mod watch;

@@ -11,7 +11,7 @@ use super::support::Scratch;
 /// Ended when it is dropped.
 pub(crate) struct Redis {
     child: Child,
-    socket: PathBuf,
+    pub(crate) socket: PathBuf,
     pub(crate) dir: PathBuf,
 }
 

@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::Child;
 
 use super::interrupt::{interrupt, start, until};
 use super::redis::Redis;
 use super::support::{Run, Scratch, contents, ok, run};
+use super::tunnel::Tunnel;
 
 /// Keys of the source: several thousand, since the place is noted every thousand keys.
 const STRINGS: usize = 8000;
@@ -36,12 +38,25 @@ fn many_keys() -> String {
 /// All keys: the strings, and four collections in each database.
 const KEYS: u64 = STRINGS as u64 + 8;
 
-/// Waits until a copy has come further than it had when it began, and ends it in the middle.
+/// The place that a copy has noted, if there is one yet.
+fn noted(state: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(state).ok()?;
+    let state: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let place = &state["place"];
+    (!place.is_null()).then(|| format!("{} {place}", state["database"]))
+}
+
+/// Starts a copy and waits until it has come further than an earlier one.
+fn further(args: &[&str], state: &Path) -> Child {
+    let before = noted(state);
+    let child = start(args);
+    until("it notes how far it is", || noted(state).is_some_and(|now| Some(now) != before));
+    child
+}
+
+/// Ends a copy in the middle.
 fn killed(args: &[&str], state: &Path) {
-    let noted = || std::fs::read_to_string(state).ok();
-    let before = noted();
-    let mut child = start(args);
-    until("it notes how far it is", || noted().is_some_and(|now| Some(now) != before));
+    let mut child = further(args, state);
     child.kill().unwrap();
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), None, "it had ended before it was killed");
@@ -50,11 +65,7 @@ fn killed(args: &[&str], state: &Path) {
 
 /// The same with Ctrl-C, after which it says that it goes on.
 fn stopped(args: &[&str], state: &Path) {
-    let noted = || std::fs::read_to_string(state).ok();
-    let before = noted();
-    let child = start(args);
-    until("it notes how far it is", || noted().is_some_and(|now| Some(now) != before));
-    let run: Run = interrupt(child);
+    let run: Run = interrupt(further(args, state));
     assert_eq!(run.code, 130, "{}{}", run.out, run.err);
     assert!(run.err.contains("stopped after") && run.err.contains("goes on"), "{}", run.err);
     assert!(state.exists());
@@ -147,4 +158,47 @@ fn places_that_mean_nothing_any_more_are_not_gone_on_from() {
     let other = run(&["export", &store, "--to", &to, "--db", "7", "--quiet"]);
     assert_eq!(other.code, 1);
     assert!(other.err.contains("finish that one"), "{}", other.err);
+}
+
+#[test]
+fn what_a_killed_export_had_sent_does_not_come_between_what_the_next_one_sends() {
+    let scratch = Scratch::new();
+    let test = "tools::resume::between";
+    let Some(source) = Redis::start(&scratch, "a", test) else { return };
+    let Some(target) = Redis::start(&scratch, "b", test) else { return };
+    source.feed(many_keys().as_bytes(), true);
+    let (store, entrance) = (scratch.arg("store"), scratch.path("tunnel"));
+    ok(&["import", &store, "--from", &source.url(), "--quiet"]);
+    // Of a list, the first of four parts and some of the second.
+    let tunnel = Tunnel::dig(&entrance, target.socket.clone(), 10_000);
+    let url = format!("unix://{}", entrance.display());
+    let export = ["export", &store, "--to", &url, "--db", "0", "--prefix", "list", "--quiet"];
+    let mut child = start(&export);
+    until("it has sent more than is delivered", || tunnel.held() > 15_000);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    ok(&export);
+    tunnel.release();
+    let length = ["LLEN", "list"];
+    assert_eq!(target.text(&length), source.text(&length));
+    let elements = ["LRANGE", "list", "0", "-1"];
+    assert_eq!(target.text(&elements), source.text(&elements));
+}
+
+#[test]
+fn a_server_that_ends_no_connections_is_exported_to_with_a_warning() {
+    let scratch = Scratch::new();
+    let test = "tools::resume::forbidden";
+    let Some(source) = Redis::start(&scratch, "a", test) else { return };
+    source.feed(many_keys().as_bytes(), true);
+    let (store, url, state) = (scratch.arg("store"), source.url(), scratch.path("store.export"));
+    ok(&["import", &store, "--from", &url, "--quiet"]);
+    let export = ["export", &store, "--to", &url, "--quiet"];
+    for forbidden in ["-client|kill", "-client|id"] {
+        assert_eq!(source.text(&["ACL", "SETUSER", "default", forbidden]), "OK");
+        killed(&export, &state);
+        let again = run(&export);
+        assert_eq!(again.code, 0, "{}", again.err);
+        assert!(again.err.contains("does not end the connection"), "{}", again.err);
+    }
 }

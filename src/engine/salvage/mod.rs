@@ -22,7 +22,7 @@ use crate::engine::batch::TreeId;
 use crate::engine::checkpoint::Target;
 use crate::engine::compaction::write::{Outputs, Workshop};
 use crate::engine::config::{EngineConfig, TreeConfig};
-use crate::engine::files::{FileNumbers, lock_path};
+use crate::engine::files::{FileKind, FileNumbers, lock_path};
 use crate::engine::sstable::{Properties, WriterOptions};
 use crate::engine::version::current::set_current;
 use crate::engine::version::{Edit, FileMeta, LEVELS, LogState, ManifestWriter};
@@ -89,6 +89,8 @@ pub fn salvage(
     observer: &mut dyn Observer,
 ) -> Result<Salvaged> {
     let dir = &fs.resolve(dir).map_err(|e| Error::io("look for", dir, &e))?;
+    // Before the lock, which makes a file.
+    check_for_store(&**fs, dir)?;
     let _lock = fs.lock(&lock_path(dir)).map_err(|e| match e.kind() {
         std::io::ErrorKind::WouldBlock => {
             let message = format!("{}: the store is open in another process", dir.display());
@@ -120,6 +122,19 @@ pub fn salvage(
     rescue.describe(added, newest)?;
     target.publish()?;
     Ok(report)
+}
+
+/// Of a directory that has nothing of a store an empty one would be made, as if everything had been
+/// lost: more likely its name is mistyped.
+fn check_for_store(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+    use FileKind::{Current, Log, Manifest, Table};
+    let names = fs.list(dir).map_err(|e| Error::io("list", dir, &e))?;
+    let mut kinds = names.iter().filter_map(|name| FileKind::parse(name));
+    if kinds.any(|kind| matches!(kind, Current | Log(_) | Manifest(_) | Table(_))) {
+        return Ok(());
+    }
+    let message = format!("{}: there is no file of a store", dir.display());
+    Err(Error::new(ErrorKind::Invalid, message))
 }
 
 /// The tree being written, and how far the whole is before it.

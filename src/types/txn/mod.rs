@@ -222,6 +222,11 @@ impl<'a> Tx<'a> {
         self.overlay.of(tree)?.get(key)?.clone()
     }
 
+    /// Whether the row is kept aside here, or that it is removed.
+    pub(crate) fn is_written(&self, tree: TreeId, key: &[u8]) -> bool {
+        self.overlay.of(tree).is_some_and(|writes| writes.contains_key(key))
+    }
+
     /// Whether rows may be written before the rest: see `build`.
     pub(crate) fn may_spill(&self) -> bool {
         self.overlay.assignments().is_empty()

@@ -75,6 +75,7 @@ fn server(server: &Server, lines: &mut Lines) {
     lines.add("arch_bits", usize::BITS);
     lines.add("multiplexing_api", "epoll");
     lines.add("process_id", std::process::id());
+    lines.add("run_id", &server.run_id);
     lines.add("tcp_port", server.settings.value("port"));
     lines.add("server_time_usec", unix_seconds().saturating_mul(1_000_000));
     lines.add("uptime_in_seconds", uptime);

@@ -94,10 +94,10 @@ impl RedisSource {
             whole: None,
             life,
         };
-        if let Some(state) = state.filter(|state| source.databases.last() == Some(&state.database))
-        {
+        let state = state.filter(|state| source.databases.last() == Some(&state.database));
+        if let Some(place) = state.and_then(|state| state.place.as_ref()) {
             source.next_database()?;
-            source.cursor = Some(Bytes::copy_from_slice(&state.place));
+            source.cursor = Some(Bytes::copy_from_slice(place));
         }
         Ok(source)
     }
@@ -133,8 +133,8 @@ impl RedisSource {
             let answer =
                 self.client.ask(&words(&[b"SCAN", &cursor, b"COUNT", count.as_bytes()]))?;
             let (next, keys) = self.cursor_and_items(answer)?;
-            let (database, place) = (self.database, cursor.to_vec());
-            self.whole = Some(State { database, place, life: self.life.clone() });
+            let (database, place) = (self.database, Some(cursor.to_vec()));
+            self.whole = Some(State { database, place, life: self.life.clone(), connection: None });
             self.cursor = (next != "0").then_some(next);
             // A page may name a key twice.
             let mut seen = HashSet::new();

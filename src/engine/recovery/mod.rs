@@ -1,0 +1,183 @@
+//! Opens a store: finds what is there, replays the log, and begins a new life of it.
+//!
+//! 1. take the directory lock;
+//! 2. read CURRENT, the manifest it names, and so the set of tables and where the log begins;
+//! 3. replay the log into memtables (into tables when they grow too large);
+//! 4. make what was replayed durable, write a fresh manifest that says where old segments end,
+//!    point CURRENT at it;
+//! 5. remove what no one needs any more, begin a new log segment.
+//!
+//! On a full disk a store whose process died still opens, so that something can be deleted: what
+//! it had in reserve is enough for a manifest, and the old one's space for the rest.
+//!
+//! A crash at any point leaves a store that opens again. Opened read-only, only 1 to 3 happen.
+
+mod directory;
+mod life;
+mod replay;
+mod stored;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use arc_swap::ArcSwap;
+use parking_lot::{Mutex, RwLock};
+
+use crate::engine::background::{self, Work};
+use crate::engine::cache::BlockCache;
+use crate::engine::compaction::rate::RateLimit;
+use crate::engine::config::{EngineConfig, Limits};
+use crate::engine::core::{Core, Tree};
+use crate::engine::files::{FileKind, FileNumbers};
+use crate::engine::open_files::OpenFiles;
+use crate::engine::snapshot::Sequences;
+use crate::engine::sstable::TableCounters;
+use crate::engine::stats::Activity;
+use crate::engine::tables::TableOpener;
+use crate::engine::version::read_current;
+use crate::engine::view::{MemtableSet, View};
+use crate::engine::wal::{Log, SyncFile, SyncState};
+use crate::engine::write::Committer;
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::fs::{FileSystem, LockGuard};
+
+use directory::{create_dir, sync_parent, take_lock};
+use stored::Stored;
+
+/// A store being opened: read, but nothing written yet.
+struct Opening {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    config: EngineConfig,
+    limits: Limits,
+    cache: Arc<BlockCache>,
+    trees: Vec<Tree>,
+    names: Vec<PathBuf>,
+    lock: Option<Box<dyn LockGuard>>,
+}
+
+/// Opens or creates the store in `dir`.
+pub(crate) fn open(fs: Arc<dyn FileSystem>, dir: &Path, config: EngineConfig) -> Result<Arc<Core>> {
+    let opening = Opening::begin(fs, dir, config)?;
+    let current = read_current(&*opening.fs, &opening.dir)?;
+    let options = &opening.config.options;
+    let (stored, sync_state) = match current {
+        Some(_) if options.error_if_exists => {
+            return Err(invalid(dir, "a store exists already and error_if_exists is set"));
+        }
+        Some(number) => {
+            let sync_state = SyncFile::read(&*opening.fs, &opening.dir)?;
+            (opening.read_stored(number, sync_state)?, sync_state)
+        }
+        None => {
+            // First, since a store that has lost its CURRENT is damaged, not absent.
+            let nothing = opening.nothing_stored()?;
+            if !options.create_if_missing || options.read_only {
+                return Err(invalid(dir, "there is no store and create_if_missing is off"));
+            }
+            sync_parent(&*opening.fs, &opening.dir)?;
+            (nothing, SyncState::default())
+        }
+    };
+    let core = opening.replay(&stored, sync_state)?;
+    if !core.options.read_only {
+        background::start(&core)?;
+    }
+    Ok(core)
+}
+
+fn invalid(dir: &Path, what: &str) -> Error {
+    Error::new(ErrorKind::Invalid, format!("{}: {what}", dir.display()))
+}
+
+impl Opening {
+    fn begin(fs: Arc<dyn FileSystem>, dir: &Path, config: EngineConfig) -> Result<Self> {
+        let options = &config.options;
+        if config.trees.is_empty() || config.trees.len() > 64 {
+            return Err(Error::new(ErrorKind::Misuse, "a store has 1 to 64 trees"));
+        }
+        if !fs.exists(dir).map_err(|e| Error::io("look for", dir, &e))? {
+            if !options.create_if_missing || options.read_only {
+                return Err(invalid(dir, "there is no store and create_if_missing is off"));
+            }
+            create_dir(&*fs, dir)?;
+        }
+        let dir = &fs.resolve(dir).map_err(|e| Error::io("look for", dir, &e))?;
+        let lock = take_lock(&*fs, dir)?;
+        let limits = Limits::of(options);
+        let cache = Arc::new(BlockCache::new(limits.table_memory));
+        let files = Arc::new(OpenFiles::new(Arc::clone(&fs), options.max_open_files as usize));
+        let trees = config.trees.iter().map(|tree| {
+            let counters = Arc::new(TableCounters::default());
+            let opener = Arc::new(TableOpener {
+                fs: Arc::clone(&fs),
+                files: Arc::clone(&files),
+                dir: dir.to_owned(),
+                cache: Arc::clone(&cache),
+                counters: Arc::clone(&counters),
+            });
+            Tree { config: tree.clone(), opener, counters }
+        });
+        let trees = trees.collect();
+        let names = fs.list(dir).map_err(|e| Error::io("list", dir, &e))?;
+        let dir = dir.to_owned();
+        Ok(Self { fs, dir, limits, cache, trees, names, lock: Some(lock), config })
+    }
+
+    /// Steps 3 to 5.
+    fn replay(mut self, stored: &Stored, sync_state: SyncState) -> Result<Arc<Core>> {
+        let next = stored.next_file.max(self.number_after_all()?);
+        let numbers = Arc::new(FileNumbers::starting_at(next));
+        let mut core = self.core(stored, numbers);
+        let replayed = core.replay_log(stored, sync_state)?;
+        let last = replayed.last_sequence.max(stored.last_sequence);
+        core.sequences = Arc::new(Sequences::starting_after(last));
+        if core.options.read_only {
+            return Ok(Arc::new(core));
+        }
+        // Not before: the reserve of the last life is among them, and is for this life, not for
+        // the tables of the replay.
+        core.remove(self.names.iter().filter(|name| is_temporary(name)));
+        let begun = core.begin_life(stored, &replayed);
+        let env = begun.inspect_err(|_| core.discard(&replayed.tables))?;
+        core.remove_leftovers(&self.names);
+        core.log = Some(Log::create(env, core.cuts())?);
+        Ok(Arc::new(core))
+    }
+
+    fn core(&mut self, stored: &Stored, numbers: Arc<FileNumbers>) -> Core {
+        let options = self.config.options.clone();
+        let scans = vec![false; self.trees.len()];
+        let set = MemtableSet::new(self.limits.write_buffer, &scans, stored.log.start);
+        let view =
+            View { active: Arc::new(set), frozen: Vec::new(), version: stored.version.clone() };
+        Core {
+            fs: Arc::clone(&self.fs),
+            dir: self.dir.clone(),
+            rate: RateLimit::new(options.compaction_rate_limit),
+            options,
+            limits: self.limits.clone(),
+            trees: std::mem::take(&mut self.trees),
+            numbers,
+            health: Arc::default(),
+            sequences: Arc::new(Sequences::starting_after(0)),
+            cache: Arc::clone(&self.cache),
+            activity: Activity::default(),
+            log: None,
+            manifest: Mutex::new(None),
+            view: ArcSwap::from_pointee(view),
+            publish: Mutex::new(()),
+            committer: Committer::default(),
+            work: Work::default(),
+            closed: AtomicBool::new(false),
+            copying: RwLock::new(()),
+            lock: Mutex::new(self.lock.take()),
+        }
+    }
+}
+
+/// A file that was never finished: no one needs it, whatever the manifest says.
+fn is_temporary(name: &Path) -> bool {
+    FileKind::parse(name) == Some(FileKind::Temporary)
+}
