@@ -78,6 +78,9 @@ pub(crate) fn format_double(value: f64) -> String {
     if value == 0.0 {
         return if value.is_sign_negative() { "-0".into() } else { "0".into() };
     }
+    if let Some(whole) = as_whole(value) {
+        return whole.to_string();
+    }
     let scientific = format!("{value:.16e}");
     let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
     let exponent: i32 = exponent.parse().unwrap_or(0);
@@ -87,6 +90,13 @@ pub(crate) fn format_double(value: f64) -> String {
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{}e{sign}{:02}", trim_zeros(mantissa), exponent.abs())
+}
+
+/// The integer that it is, if it is one with few enough digits that all are printed.
+fn as_whole(value: f64) -> Option<i64> {
+    const LARGEST: f64 = 1e15;
+    #[expect(clippy::cast_possible_truncation, reason = "it has at most fifteen digits")]
+    (value.abs() < LARGEST && value.fract() == 0.0).then_some(value as i64)
 }
 
 fn trim_zeros(text: &str) -> &str {
@@ -142,6 +152,9 @@ mod tests {
             (-0.0, "-0"),
             (3.0e300, "3.0000000000000002e+300"),
             (0.0001, "0.0001"),
+            (-999_999_999_999_999.0, "-999999999999999"),
+            (1e15, "1000000000000000"),
+            (999_999_999_999_999.5, "999999999999999.5"),
         ] {
             assert_eq!(format_double(value), text);
         }

@@ -1,8 +1,10 @@
 //! Starts a server and stops it: command line, listeners, threads, signals.
 
-use std::net::IpAddr;
+use std::fmt;
+use std::net::{AddrParseError, IpAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -27,9 +29,15 @@ use crate::store::StoreArgs;
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// Addresses to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_delimiter = ',')]
-    bind: Vec<IpAddr>,
+    /// Addresses to listen on; one with - before it is left out if this machine does not have it
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1,-::1",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    bind: Vec<Address>,
     /// TCP port; 0 for none
     #[arg(long, default_value_t = 6380)]
     port: u16,
@@ -57,6 +65,33 @@ pub(crate) struct ServeArgs {
     unprotected: bool,
 }
 
+/// Where to listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Address {
+    ip: IpAddr,
+    /// Only if this machine has it.
+    optional: bool,
+}
+
+impl FromStr for Address {
+    type Err = AddrParseError;
+
+    fn from_str(text: &str) -> Result<Self, AddrParseError> {
+        let (optional, ip) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        Ok(Self { ip: ip.parse()?, optional })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.optional { "-" } else { "" };
+        write!(f, "{mark}{}", self.ip)
+    }
+}
+
 impl ServeArgs {
     fn options(&self) -> Result<Options, Failure> {
         let mut options = self.store.options.to_options()?;
@@ -68,7 +103,7 @@ impl ServeArgs {
 
     /// A password, or only this machine, or a user who knows.
     fn check_exposure(&self) -> Result<(), Failure> {
-        let beyond = self.port != 0 && self.bind.iter().any(|address| !address.is_loopback());
+        let beyond = self.port != 0 && self.bind.iter().any(|address| !address.ip.is_loopback());
         let protected = self.requirepass.as_ref().is_some_and(|word| !word.is_empty());
         if beyond && !protected && !self.unprotected {
             return Err(Failure::usage(
@@ -82,8 +117,8 @@ impl ServeArgs {
     fn listeners(&self) -> Result<Vec<Listener>, Failure> {
         let mut listeners = Vec::new();
         if self.port != 0 {
-            for address in &self.bind {
-                listeners.push(Listener::tcp(*address, self.port)?);
+            for Address { ip, optional } in &self.bind {
+                listeners.extend(Listener::tcp(*ip, self.port, *optional)?);
             }
         }
         if let Some(path) = &self.unixsocket {

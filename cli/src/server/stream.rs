@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use mio::{Interest, Registry, Token};
+use rustix::io::Errno;
 
 use crate::failure::Failure;
 
@@ -75,6 +76,12 @@ impl Write for Stream {
     }
 }
 
+/// Whether this machine has no such address, or no addresses of that sort.
+fn is_not_here(error: &io::Error) -> bool {
+    let no_such_family = Errno::AFNOSUPPORT.raw_os_error();
+    error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(no_such_family)
+}
+
 /// A socket that accepts connections.
 #[derive(Debug)]
 pub(crate) enum Listener {
@@ -84,10 +91,14 @@ pub(crate) enum Listener {
 }
 
 impl Listener {
-    pub(crate) fn tcp(address: IpAddr, port: u16) -> Result<Self, Failure> {
-        let address = SocketAddr::new(address, port);
-        let refused = |error| Failure::new(format!("listen on {address}: {error}"));
-        TcpListener::bind(address).map(Self::Tcp).map_err(refused)
+    /// `None` if it is optional and this machine does not have the address.
+    pub(crate) fn tcp(ip: IpAddr, port: u16, optional: bool) -> Result<Option<Self>, Failure> {
+        let address = SocketAddr::new(ip, port);
+        match TcpListener::bind(address) {
+            Ok(listener) => Ok(Some(Self::Tcp(listener))),
+            Err(error) if optional && is_not_here(&error) => Ok(None),
+            Err(error) => Err(Failure::new(format!("listen on {address}: {error}"))),
+        }
     }
 
     /// A socket file that a dead server left behind is replaced, nothing else is.

@@ -137,6 +137,19 @@ fn a_client_that_has_gone_takes_nothing() {
 }
 
 #[test]
+fn who_waits_for_a_replica_waits_as_long_as_it_asked_for_or_until_it_is_told() {
+    let server = Lsmkv::start(&[]);
+    let mut client = server.connect();
+    let begun = Instant::now();
+    assert_eq!(ask(&mut client, "WAIT 1 200"), Resp::Int(0));
+    assert!(begun.elapsed() >= Duration::from_millis(200));
+    let (id, receiver) = waits(&server, "WAIT 1 0");
+    waiting(&server, 1);
+    assert_eq!(ask(&mut client, &format!("CLIENT UNBLOCK {id}")), Resp::Int(1));
+    assert_eq!(got(&receiver), ":0");
+}
+
+#[test]
 fn a_wait_can_be_ended_by_others_and_what_was_sent_behind_it_runs_then() {
     let server = Lsmkv::start(&[]);
     let mut client = server.connect();

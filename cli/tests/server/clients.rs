@@ -1,11 +1,11 @@
 //! Clients that people use, unchanged: redis-cli, redis-benchmark, redis-py, ioredis.
 
-use std::io::Write;
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::support::{Lsmkv, told};
+use crate::support::{LSMKV, Lsmkv, ask, told};
 use crate::toolchain::{available, run, skip, text_of};
 
 /// Where scripts/setup.sh puts client libraries.
@@ -17,10 +17,49 @@ fn script(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(name)
 }
 
+fn free_port() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+}
+
 /// A server on a TCP port too.
 fn on_tcp() -> (Lsmkv, String) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let port = free_port();
     (Lsmkv::start(&["--port", &port]), port)
+}
+
+#[test]
+fn it_listens_on_every_address_of_localhost_that_there_is() {
+    let (_server, port) = on_tcp();
+    let answers = |address: &str| {
+        let mut stream = TcpStream::connect(format!("{address}:{port}")).unwrap();
+        stream.write_all(b"PING\r\n").unwrap();
+        let mut reply = [0; 7];
+        stream.read_exact(&mut reply).unwrap();
+        assert_eq!(&reply, b"+PONG\r\n");
+    };
+    answers("127.0.0.1");
+    match TcpListener::bind("[::1]:0") {
+        Ok(_) => answers("[::1]"),
+        Err(why) => skip("server::localhost_v6", &format!("there is no ::1 here: {why}")),
+    }
+}
+
+#[test]
+fn an_address_that_is_not_here_is_left_out_only_if_it_says_so() {
+    // Kept for documents by RFC 5737: nobody has it.
+    let port = free_port();
+    let bind = "--bind=127.0.0.1,-192.0.2.1";
+    let server = Lsmkv::start(&["--port", &port, bind, "--requirepass", "p"]);
+    let mut client = server.connect();
+    assert_eq!(told(&mut client, "AUTH p"), "+OK");
+    let shown = ask(&mut client, "CONFIG GET bind");
+    assert_eq!(shown.items()[1].bytes(), Some(&b"127.0.0.1 -192.0.2.1"[..]));
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = Command::new(LSMKV);
+    command.arg("serve").arg(dir.path().join("store")).args(["--port", &free_port()]);
+    let output = command.args(["--bind", "192.0.2.1", "--requirepass", "p"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("listen on 192.0.2.1"));
 }
 
 #[test]

@@ -208,6 +208,12 @@ const STORIES: &[(&str, &str)] = &[
         WAIT 0 0
         WAIT x 0
         WAIT 0 -1
+        WAIT 1 x
+        WAIT 1 20
+        CLUSTER SLOTS
+        CLUSTER
+        READONLY
+        READWRITE
         TIME extra
         SAVE extra
         LASTSAVE extra

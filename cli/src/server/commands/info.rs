@@ -94,7 +94,8 @@ fn clients(server: &Server, lines: &mut Lines) {
     lines.add("client_recent_max_input_buffer", input);
     let output = most(&mut all.iter().map(|info| info.output_bytes.load(Relaxed)));
     lines.add("client_recent_max_output_buffer", output);
-    lines.add("blocked_clients", server.waiters.len());
+    let blocked = all.iter().filter(|info| info.blocked.load(Relaxed));
+    lines.add("blocked_clients", blocked.count());
     lines.add("tracking_clients", 0);
     lines.add("clients_in_timeout_table", 0);
 }

@@ -111,6 +111,7 @@ pub(crate) const OWN: &[OwnCommand] = &[
         "Asks for and changes connections.",
         client::client,
     ),
+    row("CLUSTER", -2, "subcommand …", "Refused: there is no cluster.", upkeep::no_cluster),
     row(
         "COMMAND",
         -1,
@@ -144,6 +145,8 @@ pub(crate) const OWN: &[OwnCommand] = &[
     row("LASTSAVE", 1, "", "When data was last flushed to tables.", persistence::lastsave),
     row("LOLWUT", -1, "[VERSION version]", "The version.", upkeep::lolwut),
     at_once(open(row("QUIT", -1, "", "Closes the connection.", connection::quit))),
+    row("READONLY", 1, "", "Refused: there is no cluster.", upkeep::no_cluster),
+    row("READWRITE", 1, "", "Refused: there is no cluster.", upkeep::no_cluster),
     at_once(open(row("RESET", 1, "", "Makes the connection like a new one.", connection::reset))),
     row("SAVE", 1, "", "Flushes to tables.", persistence::save),
     row(
@@ -154,5 +157,5 @@ pub(crate) const OWN: &[OwnCommand] = &[
         persistence::shutdown,
     ),
     row("TIME", 1, "", "Seconds since 1970, and microseconds.", upkeep::time),
-    row("WAIT", 3, "replicas timeout", "How many replicas there are: none.", upkeep::wait),
+    row("WAIT", 3, "replicas timeout", "Waits for replicas: there are none.", upkeep::wait),
 ];

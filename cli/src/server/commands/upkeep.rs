@@ -1,8 +1,11 @@
-//! TIME, WAIT, LOLWUT.
+//! TIME, WAIT, LOLWUT, and what only a cluster could do.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use lsmkv::Reply;
 
 use super::Call;
+use crate::server::client::Blocked;
 
 pub(super) fn time(call: &mut Call<'_, '_>) {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -11,13 +14,27 @@ pub(super) fn time(call: &mut Call<'_, '_>) {
     call.out.bulk(since.subsec_micros().to_string().as_bytes());
 }
 
+/// There are no replicas: who waits for one waits in vain, but as long as it asked for.
 pub(super) fn wait(call: &mut Call<'_, '_>) {
-    match (call.number(1), call.number(2)) {
-        (Some(_), Some(limit)) if limit >= 0 => call.out.integer(0),
-        (Some(_), Some(_)) => call.out.error("ERR timeout is negative"),
-        (Some(_), None) => call.out.error("ERR timeout is not an integer or out of range"),
-        (None, _) => call.out.error("ERR value is not an integer or out of range"),
+    let Some(replicas) = call.number(1) else {
+        return call.out.error("ERR value is not an integer or out of range");
+    };
+    let Some(limit) = call.number(2) else {
+        return call.out.error("ERR timeout is not an integer or out of range");
+    };
+    let Ok(limit) = u64::try_from(limit) else {
+        return call.out.error("ERR timeout is negative");
+    };
+    if replicas <= 0 || call.in_transaction {
+        return call.out.integer(0);
     }
+    let limit = (limit > 0).then(|| Duration::from_millis(limit));
+    let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+    call.client.block(Blocked { ticket: None, deadline, finally: Reply::Int(0) });
+}
+
+pub(super) fn no_cluster(call: &mut Call<'_, '_>) {
+    call.out.error("ERR This instance has cluster support disabled");
 }
 
 pub(super) fn lolwut(call: &mut Call<'_, '_>) {

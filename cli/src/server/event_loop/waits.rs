@@ -8,10 +8,19 @@ use lsmkv::Reply;
 
 use super::EventLoop;
 use crate::resp::Writer;
-use crate::server::client::Fate;
+use crate::server::client::{Blocked, Fate};
 use crate::server::clients::Home;
 use crate::server::connection::Connection;
 use crate::server::mailbox::{Mailbox, Message};
+use crate::server::shared::Server;
+
+/// What a client is told whose wait ends; `None` if it has just been served: that is on its way.
+fn in_vain(server: &Server, blocked: &Blocked) -> Option<Reply> {
+    match blocked.ticket {
+        Some(ticket) => server.waiters.give_up(ticket),
+        None => Some(blocked.finally.clone()),
+    }
+}
 
 impl EventLoop {
     /// Does what others have asked for.
@@ -53,10 +62,8 @@ impl EventLoop {
     fn unblock(&mut self, home: Home, with_error: bool) {
         let server = Arc::clone(&self.server);
         let Some(connection) = self.connection(home) else { return };
-        let ticket = connection.client.blocked.as_ref().and_then(|blocked| blocked.ticket);
-        let Some(nothing) = ticket.and_then(|ticket| server.waiters.give_up(ticket)) else {
-            return;
-        };
+        let Some(blocked) = connection.client.blocked.as_ref() else { return };
+        let Some(nothing) = in_vain(&server, blocked) else { return };
         self.end_wait(home.slot, |out| {
             if with_error {
                 out.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
@@ -93,12 +100,7 @@ impl EventLoop {
             let server = Arc::clone(&self.server);
             let Some(connection) = self.connection(home) else { continue };
             let Some(blocked) = connection.client.blocked.as_ref() else { continue };
-            let reply = match blocked.ticket {
-                // If it has just been served, that is on its way here.
-                Some(ticket) => server.waiters.give_up(ticket),
-                None => Some(blocked.finally.clone()),
-            };
-            if let Some(reply) = reply {
+            if let Some(reply) = in_vain(&server, blocked) {
                 self.end_wait(slot, |out| out.reply(&reply));
             }
         }
