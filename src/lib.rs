@@ -22,8 +22,8 @@ mod options;
 pub mod types;
 
 pub use commands::{
-    Batch, Call, CommandInfo, KeyPositions, Reply, Session, SessionCommandInfo, commands,
-    session_commands,
+    Batch, Call, CommandInfo, Head, KeyPositions, Reply, ReplySink, Session, SessionCommandInfo,
+    commands, session_commands,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use options::{Compression, Description, Options, SyncMode};

@@ -227,7 +227,7 @@ fn writing_command(argv: &[&[u8]]) -> Result<&'static Row> {
     let name = name_of(argv)?;
     let Some(row) = find(name) else {
         refuse_session(name)?;
-        let text = match unknown(name, argv) {
+        let text = match unknown(argv) {
             Reply::Error(text) => text,
             _ => String::new(),
         };

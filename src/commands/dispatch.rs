@@ -5,14 +5,16 @@ use std::sync::LazyLock;
 use smallvec::SmallVec;
 
 use super::args::{Args, quoted, until_zero, wrong_number};
-use super::generated::dispatch::run;
+use super::generated::dispatch::{run, stream};
 use super::reply::Reply;
 use super::session;
+use super::sink::ReplySink;
 use super::spec::{Access, Keys, Row};
 use super::table::GROUPS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::Db;
 use crate::types::number::parse_integer;
+use crate::types::txn::Tx;
 
 /// Every row, by the length of its name and by name. No map: the memory checkers of hosts take a
 /// map's interior pointer for a leak.
@@ -38,23 +40,80 @@ impl Db {
         self.execute(argv).or_else(as_reply)
     }
 
+    /// [`Db::command`], whose reply goes to a receiver: that of a command that replies all of a
+    /// collection piece by piece, without being held. If it fails, nothing of it is left there.
+    ///
+    /// The walk ends early when the receiver is full; what it has is then incomplete.
+    pub fn command_into(&self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
+        let begin = sink.position();
+        let done = self.execute_into(argv, sink);
+        finish(done, begin, sink)
+    }
+
     /// [`Db::command`], but an error of the command is an error.
     pub(crate) fn execute(&self, argv: &[&[u8]]) -> Result<Reply> {
-        let name = name_of(argv)?;
-        let Some(row) = find(name) else {
-            refuse_session(name)?;
-            return Ok(unknown(name, argv));
-        };
-        if !fits(row.arity, argv.len()) {
-            return Err(wrong_number(row.name));
-        }
-        let args = Args::new(argv.get(1..).unwrap_or_default());
-        match row.access {
-            Access::Read => self.read(|tx| run(row.name, tx, args)),
-            _ if runs_alone(row, argv) => self.write_alone(|tx| run(row.name, tx, args)),
-            _ => self.write(&keys_of(row, argv), |tx| run(row.name, tx, args)),
+        match known(argv)? {
+            Some(row) => self.run_row(row, argv, |tx, args| run(row.name, tx, args)),
+            None => Ok(unknown(argv)),
         }
     }
+
+    fn execute_into(&self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
+        match known(argv)? {
+            Some(row) => self.run_row(row, argv, |tx, args| run_into(row, tx, args, sink)),
+            None => {
+                unknown(argv).write_to(sink);
+                Ok(())
+            }
+        }
+    }
+
+    fn run_row<T>(
+        &self,
+        row: &Row,
+        argv: &[&[u8]],
+        work: impl FnOnce(&mut Tx<'_>, Args<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let args = Args::new(argv.get(1..).unwrap_or_default());
+        match row.access {
+            Access::Read => self.read(|tx| work(tx, args)),
+            _ if runs_alone(row, argv) => self.write_alone(|tx| work(tx, args)),
+            _ => self.write(&keys_of(row, argv), |tx| work(tx, args)),
+        }
+    }
+}
+
+/// The row of a command with the right number of arguments; `None` if there is no such command.
+fn known(argv: &[&[u8]]) -> Result<Option<&'static Row>> {
+    let name = name_of(argv)?;
+    match find(name) {
+        Some(row) if fits(row.arity, argv.len()) => Ok(Some(row)),
+        Some(row) => Err(wrong_number(row.name)),
+        None => refuse_session(name).map(|()| None),
+    }
+}
+
+/// Runs the command of a row; its reply goes to the receiver.
+pub(super) fn run_into(
+    row: &Row,
+    tx: &mut Tx<'_>,
+    args: Args<'_>,
+    sink: &mut dyn ReplySink,
+) -> Result<()> {
+    if row.streams {
+        return stream(row.name, tx, args, sink);
+    }
+    run(row.name, tx, args)?.write_to(sink);
+    Ok(())
+}
+
+/// Takes back what a command that failed has written since `begin`; an error of the command is its
+/// reply instead.
+pub(super) fn finish(done: Result<()>, begin: usize, sink: &mut dyn ReplySink) -> Result<()> {
+    let Err(error) = done else { return Ok(()) };
+    sink.go_back(begin);
+    as_reply(error)?.write_to(sink);
+    Ok(())
 }
 
 /// The name of a command as it was given.
@@ -100,8 +159,9 @@ pub(super) fn fits(arity: isize, count: usize) -> bool {
 }
 
 /// The text of an unknown command's error quotes the arguments, up to a length.
-pub(super) fn unknown(name: &[u8], argv: &[&[u8]]) -> Reply {
+pub(super) fn unknown(argv: &[&[u8]]) -> Reply {
     const SHOWN: usize = 128;
+    let name = argv.first().copied().unwrap_or_default();
     let quote = |bytes: &[u8], most: usize| until_zero(bytes.get(..most).unwrap_or(bytes)).to_vec();
     let mut args = Vec::new();
     for arg in argv.iter().skip(1) {

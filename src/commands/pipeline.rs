@@ -91,7 +91,7 @@ impl Db {
         let name = name_of(argv)?;
         let Some(row) = find(name) else {
             refuse_session(name)?;
-            return Ok(Step::Refused(unknown(name, argv)));
+            return Ok(Step::Refused(unknown(argv)));
         };
         self.planned(row, argv)
     }

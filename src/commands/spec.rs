@@ -108,6 +108,9 @@ pub(crate) struct Row {
     pub(crate) grammar: Grammar,
     /// What it does, in a sentence.
     pub(crate) doc: &'static str,
+    /// Whether it can also reply piece by piece, without holding all that it replies: `stream` has
+    /// a function of its name if it is regular, else its parser has a sibling, `…_into`.
+    pub(crate) streams: bool,
 }
 
 impl Row {
@@ -120,7 +123,12 @@ impl Row {
         grammar: Grammar,
         doc: &'static str,
     ) -> Self {
-        Self { name, arity, access, keys, grammar, doc }
+        Self { name, arity, access, keys, grammar, doc, streams: false }
+    }
+
+    /// The same, of a command whose reply may be as long as a collection.
+    pub(crate) const fn streamed(self) -> Self {
+        Self { streams: true, ..self }
     }
 
     /// Its arguments as a person writes them; empty if there are none.

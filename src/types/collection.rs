@@ -215,4 +215,11 @@ impl Collection {
     pub(crate) fn sub_key<'k>(&self, row: &'k [u8]) -> &'k [u8] {
         row.get(self.prefix.len()..).unwrap_or_default()
     }
+
+    /// Rows are missing, or there are more than the record counts.
+    pub(crate) fn miscounted(&self) -> Error {
+        let shown = String::from_utf8_lossy(self.key.get(..64).unwrap_or(&self.key));
+        let message = format!("the key {shown:?} does not have its {} members", self.size);
+        Error::new(ErrorKind::Corrupt, message)
+    }
 }

@@ -86,10 +86,9 @@ impl Tx<'_> {
         mut make: impl FnMut(&[u8], &dyn Fn() -> Bytes) -> T,
     ) -> Result<Vec<T>> {
         let mut made = Vec::new();
-        if let Some(hash) = self.hash(key)? {
-            let mut walk = hash.walk(self)?;
-            while walk.advance()? {
-                made.push(make(hash.sub_key(walk.key()), &|| walk.value_bytes()));
+        if let Some(mut fields) = self.listing(key, Type::Hash)? {
+            while fields.advance()? {
+                made.push(make(fields.member(), &|| fields.value_bytes()));
             }
         }
         Ok(made)
@@ -153,10 +152,29 @@ impl Tx<'_> {
     }
 
     pub(crate) fn hmget(&self, key: &[u8], fields: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
-        match self.hash(key)? {
-            Some(hash) => fields.iter().map(|field| hash.get(self, field)).collect(),
-            None => Ok(vec![None; fields.len()]),
+        let mut values = Vec::with_capacity(fields.len());
+        self.each_value(key, fields, |value| {
+            values.push(value);
+            true
+        })?;
+        Ok(values)
+    }
+
+    /// Gives `take` the values of fields, one after the other, until it says no.
+    pub(crate) fn each_value(
+        &self,
+        key: &[u8],
+        fields: &[&[u8]],
+        mut take: impl FnMut(Option<Bytes>) -> bool,
+    ) -> Result<()> {
+        let hash = self.hash(key)?;
+        for field in fields {
+            let value = hash.as_ref().map_or(Ok(None), |hash| hash.get(self, field))?;
+            if !take(value) {
+                break;
+            }
         }
+        Ok(())
     }
 
     pub(crate) fn hmset(&mut self, key: &[u8], pairs: &[(&[u8], &[u8])]) -> Result<()> {

@@ -3,8 +3,8 @@
 //! - `store`, `txn`: how a command runs: locks, one moment, one time, one batch;
 //! - `view`, `transaction`, `watch`, `ticket`: handles on a moment, and commits of many commands;
 //!   `conflicts`, `changed`: whether a key was changed meanwhile;
-//! - `collection`: members of hashes, sets and sorted sets; `sample`: some of them at random;
-//!   `build`: collections made anew, of any size;
+//! - `collection`: members of hashes, sets and sorted sets; `listing`: all of them; `sample`: some
+//!   at random; `build`: collections made anew, of any size;
 //! - `string`, `bits`, `hash`, `list`, `set`, `zset`: the commands of a type;
 //! - `key`, `expire`, `copy`, `databases`, `scan`, `sort`, `object`: those of the key space;
 //! - `iterate`: walks over keys and members that users hold; `backup`: copies of a store;
@@ -33,6 +33,7 @@ mod iterate;
 mod key;
 mod limits;
 pub(crate) mod list;
+mod listing;
 pub(crate) mod long_double;
 pub(crate) mod number;
 mod object;

@@ -3,6 +3,8 @@
 use crate::commands::args::Args;
 use crate::commands::irregular;
 use crate::commands::reply::{IntoReply, Members, Reply};
+use crate::commands::sink::ReplySink;
+use crate::commands::stream;
 use crate::error::Result;
 use crate::types::txn::Tx;
 
@@ -152,5 +154,27 @@ pub(crate) fn run(name: &str, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> 
         "SORT" => irregular::sort::sort(tx, args),
         "SORT_RO" => irregular::sort::sort_ro(tx, args),
         _ => Ok(Reply::Nil),
+    }
+}
+
+/// Runs the command of that row if it is one that replies piece by piece.
+#[rustfmt::skip]
+pub(crate) fn stream(name: &str, tx: &mut Tx<'_>, args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
+    let mut args = args;
+    match name {
+        "MGET" => { let a0 = args.all(); stream::mget(tx, a0, sink) }
+        "HGETALL" => { let a0 = args.bytes()?; stream::hgetall(tx, a0, sink) }
+        "HKEYS" => { let a0 = args.bytes()?; stream::hkeys(tx, a0, sink) }
+        "HMGET" => { let a0 = args.bytes()?; let a1 = args.all(); stream::hmget(tx, a0, a1, sink) }
+        "HVALS" => { let a0 = args.bytes()?; stream::hvals(tx, a0, sink) }
+        "LRANGE" => { let a0 = args.bytes()?; let a1 = args.integer()?; let a2 = args.integer()?; stream::lrange(tx, a0, a1, a2, sink) }
+        "SMEMBERS" => { let a0 = args.bytes()?; stream::smembers(tx, a0, sink) }
+        "ZRANGE" => irregular::zset::zrange_into(tx, args, sink),
+        "ZRANGEBYLEX" => irregular::zset::zrangebylex_into(tx, args, sink),
+        "ZRANGEBYSCORE" => irregular::zset::zrangebyscore_into(tx, args, sink),
+        "ZREVRANGE" => irregular::zset::zrevrange_into(tx, args, sink),
+        "ZREVRANGEBYLEX" => irregular::zset::zrevrangebylex_into(tx, args, sink),
+        "ZREVRANGEBYSCORE" => irregular::zset::zrevrangebyscore_into(tx, args, sink),
+        _ => Ok(()),
     }
 }

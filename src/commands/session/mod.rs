@@ -10,13 +10,14 @@ mod queue;
 pub(crate) mod table;
 
 use super::args::{Args, wrong_number};
-use super::dispatch::{as_reply, find as find_command, fits, name_of, unknown};
+use super::dispatch::{as_reply, find as find_command, finish, fits, name_of, unknown};
 use super::reply::Reply;
+use super::sink::ReplySink;
 use crate::error::Result;
 use crate::types::Db;
 use crate::types::watch::Watches;
 use connection::Connection;
-use queue::{Queue, Queued};
+use queue::{Answers, Into, Queue, Queued};
 use table::{SESSION_ROWS, SessionRow, Verb};
 
 /// The row of a command of a connection, in whatever case its name is given.
@@ -85,6 +86,23 @@ impl Session {
         reply.or_else(as_reply)
     }
 
+    /// [`Session::command`], whose reply goes to a receiver as by [`Db::command_into`]. So do the
+    /// replies of EXEC; all of its commands run, also when the receiver is full.
+    pub fn command_into(&mut self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
+        match find(name_of(argv)?) {
+            None if self.queue.is_none() => self.db.command_into(argv, sink),
+            Some(row) if row.verb == Verb::Exec && self.queue.is_some() => {
+                let begin = sink.position();
+                let done = self.exec_into(row, argv, sink);
+                finish(done, begin, sink)
+            }
+            _ => {
+                self.command(argv)?.write_to(sink);
+                Ok(())
+            }
+        }
+    }
+
     /// The handle with the selected database.
     pub fn db(&self) -> &Db {
         &self.db
@@ -149,7 +167,7 @@ impl Session {
     fn queue_command(&mut self, name: &[u8], argv: &[&[u8]]) -> Reply {
         let Some(row) = find_command(name) else {
             self.spoil();
-            return unknown(name, argv);
+            return unknown(argv);
         };
         if !fits(row.arity, argv.len()) {
             self.spoil();
@@ -202,18 +220,42 @@ impl Session {
     }
 
     fn exec(&mut self) -> Result<Reply> {
+        let mut replies = Vec::new();
+        let refusal = self.run_queue(&mut replies)?;
+        Ok(refusal.unwrap_or(Reply::Array(replies)))
+    }
+
+    fn exec_into(
+        &mut self,
+        row: &SessionRow,
+        argv: &[&[u8]],
+        sink: &mut dyn ReplySink,
+    ) -> Result<()> {
+        let refusal = match connection::check(row, argv) {
+            Ok(()) => self.run_queue(&mut Into(sink))?,
+            Err(error) => Some(self.refused(row, error)?),
+        };
+        if let Some(reply) = refusal {
+            reply.write_to(sink);
+        }
+        Ok(())
+    }
+
+    /// Runs what is queued; what EXEC replies instead of the answers, if it did not run.
+    fn run_queue(&mut self, answers: &mut dyn Answers) -> Result<Option<Reply>> {
         let Some(queue) = self.queue.take() else {
-            return Ok(Reply::Error("ERR EXEC without MULTI".to_owned()));
+            return Ok(Some(Reply::Error("ERR EXEC without MULTI".to_owned())));
         };
         let watches = std::mem::take(&mut self.watches);
         if queue.spoiled {
             let text = "EXECABORT Transaction discarded because of previous errors.";
-            return Ok(Reply::Error(text.to_owned()));
+            return Ok(Some(Reply::Error(text.to_owned())));
         }
-        let outcome = queue.run(&self.db, &watches, &mut self.connection)?;
+        let database = queue.run(&self.db, &watches, &mut self.connection, answers)?;
         drop(watches);
-        self.db = self.db.select(outcome.database)?;
-        Ok(outcome.reply)
+        let Some(database) = database else { return Ok(Some(Reply::NilArray)) };
+        self.db = self.db.select(database)?;
+        Ok(None)
     }
 }
 

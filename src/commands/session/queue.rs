@@ -4,10 +4,11 @@
 use super::connection::{self, Connection};
 use super::table::Verb;
 use crate::commands::args::Args;
-use crate::commands::dispatch::as_reply;
+use crate::commands::dispatch::{as_reply, finish, run_into};
 use crate::commands::generated::dispatch::run;
 use crate::commands::plan::{Planned, scope_of};
 use crate::commands::reply::Reply;
+use crate::commands::sink::{Head, ReplySink};
 use crate::commands::spec::Row;
 use crate::error::Result;
 use crate::types::Db;
@@ -32,15 +33,47 @@ pub(super) enum Queued {
     Own(Verb),
 }
 
-/// What EXEC leaves.
-pub(super) struct Outcome {
-    pub(super) reply: Reply,
-    /// The selected database.
-    pub(super) database: u32,
+/// Where the replies of the commands go.
+pub(super) trait Answers {
+    /// So many commands are about to run.
+    fn begin(&mut self, len: usize);
+    /// Runs a command. Its error is its reply, and it has changed nothing.
+    fn run(&mut self, step: &Step<'_>, tx: &mut Tx<'_>, own: &mut Connection) -> Result<()>;
+}
+
+impl Answers for Vec<Reply> {
+    fn begin(&mut self, _len: usize) {}
+
+    fn run(&mut self, step: &Step<'_>, tx: &mut Tx<'_>, own: &mut Connection) -> Result<()> {
+        let reply = match step.what {
+            Queued::Command(row) => step.attempt(tx, |tx, args| run(row.name, tx, args)),
+            Queued::Own(verb) => step.run_own(verb, tx, own),
+        };
+        self.push(reply.or_else(as_reply)?);
+        Ok(())
+    }
+}
+
+/// Replies that go to a receiver.
+pub(super) struct Into<'s>(pub(super) &'s mut dyn ReplySink);
+
+impl Answers for Into<'_> {
+    fn begin(&mut self, len: usize) {
+        self.0.head(Head::Array, len);
+    }
+
+    fn run(&mut self, step: &Step<'_>, tx: &mut Tx<'_>, own: &mut Connection) -> Result<()> {
+        let begin = self.0.position();
+        let done = match step.what {
+            Queued::Command(row) => step.attempt(tx, |tx, args| run_into(row, tx, args, self.0)),
+            Queued::Own(verb) => step.run_own(verb, tx, own).map(|reply| reply.write_to(self.0)),
+        };
+        finish(done, begin, self.0)
+    }
 }
 
 /// A command of the queue and the database it is for.
-struct Step<'a> {
+pub(super) struct Step<'a> {
     what: Queued,
     argv: Vec<&'a [u8]>,
     database: u32,
@@ -52,37 +85,34 @@ impl Queue {
         Reply::Status("QUEUED")
     }
 
-    /// EXEC.
+    /// EXEC: the database that is selected afterwards; `None` if a watched key was changed.
     pub(super) fn run(
         &self,
         db: &Db,
         watches: &Watches,
         connection: &mut Connection,
-    ) -> Result<Outcome> {
+        answers: &mut dyn Answers,
+    ) -> Result<Option<u32>> {
         let (steps, database) = self.steps(db);
         let planned: Vec<Planned<'_>> = steps.iter().filter_map(Step::planned).collect();
         let mut run_all = |tx: &mut Tx<'_>| {
             if watches.changed(tx.store())? {
                 return Ok(None);
             }
-            let replies = steps.iter().map(|step| step.run(tx, connection));
-            replies.collect::<Result<Vec<_>>>().map(Some)
+            answers.begin(steps.len());
+            steps.iter().try_for_each(|step| answers.run(step, tx, connection))?;
+            Ok(Some(database))
         };
         let only_reads = planned.iter().all(|command| !command.writes());
-        let replies = if only_reads && watches.is_empty() {
-            db.read(&mut run_all)?
-        } else {
-            let mut scope = scope_of(planned.iter());
-            if let Scope::Keys(keys) = &mut scope {
-                keys.extend(watches.keys());
-            }
-            let done = db.write_in(&scope, None, &mut run_all)?;
-            db.settled(done)?
-        };
-        Ok(match replies {
-            Some(replies) => Outcome { reply: Reply::Array(replies), database },
-            None => Outcome { reply: Reply::NilArray, database: db.database() },
-        })
+        if only_reads && watches.is_empty() {
+            return db.read(&mut run_all);
+        }
+        let mut scope = scope_of(planned.iter());
+        if let Scope::Keys(keys) = &mut scope {
+            keys.extend(watches.keys());
+        }
+        let done = db.write_in(&scope, None, &mut run_all)?;
+        db.settled(done)
     }
 
     /// The commands with their databases, and the database selected after the last.
@@ -117,19 +147,26 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Runs it. A command's error is its reply, and it has changed nothing.
-    fn run(&self, tx: &mut Tx<'_>, connection: &mut Connection) -> Result<Reply> {
-        let args = Args::new(self.argv.get(1..).unwrap_or_default());
-        let result = match self.what {
-            Queued::Command(row) => {
-                tx.on_database(self.database, |tx| tx.attempt(|tx| run(row.name, tx, args)))
-            }
-            Queued::Own(Verb::Select) => {
-                let number = connection::database(&mut args.clone());
-                number.and_then(|number| tx.space_of(number)).map(|_| Reply::OK)
-            }
-            Queued::Own(verb) => connection.run(verb, args),
-        };
-        result.or_else(as_reply)
+    /// Runs a command of the store; if it fails, it has changed nothing.
+    fn attempt<T>(
+        &self,
+        tx: &mut Tx<'_>,
+        work: impl FnOnce(&mut Tx<'_>, Args<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let args = self.args();
+        tx.on_database(self.database, |tx| tx.attempt(|tx| work(tx, args)))
+    }
+
+    /// Runs a command of the connection.
+    fn run_own(&self, verb: Verb, tx: &Tx<'_>, own: &mut Connection) -> Result<Reply> {
+        if verb == Verb::Select {
+            let number = connection::database(&mut self.args())?;
+            return tx.space_of(number).map(|_| Reply::OK);
+        }
+        own.run(verb, self.args())
+    }
+
+    fn args(&self) -> Args<'_> {
+        Args::new(self.argv.get(1..).unwrap_or_default())
     }
 }

@@ -36,7 +36,7 @@ const ROWS: &[Row] = &[
     write("HDEL", -3, &[Key, FIELDS], Number, "Removes fields."),
     read("HEXISTS", 3, &[Key, FIELD], Flag, "Whether a field exists."),
     read("HGET", 3, &[Key, FIELD], Bulk, "The value of a field."),
-    read("HGETALL", 2, &[Key], Map, "All fields and values."),
+    read("HGETALL", 2, &[Key], Map, "All fields and values.").streamed(),
     Row::new(
         "HGETDEL",
         -5,
@@ -53,9 +53,9 @@ const ROWS: &[Row] = &[
         Answer::Float,
         "Adds to the number in a field.",
     ),
-    read("HKEYS", 2, &[Key], List, "All fields."),
+    read("HKEYS", 2, &[Key], List, "All fields.").streamed(),
     read("HLEN", 2, &[Key], Number, "How many fields."),
-    read("HMGET", -3, &[Key, FIELDS], MaybeList, "The values of fields."),
+    read("HMGET", -3, &[Key, FIELDS], MaybeList, "The values of fields.").streamed(),
     write("HMSET", -4, &[Key, PAIRS], Answer::Ok, "Sets fields."),
     Row::new(
         "HRANDFIELD",
@@ -68,5 +68,5 @@ const ROWS: &[Row] = &[
     write("HSET", -4, &[Key, PAIRS], Number, "Sets fields; how many are new."),
     write("HSETNX", 4, &[Key, FIELD, Bytes("value")], Flag, "Sets a field that does not exist."),
     read("HSTRLEN", 3, &[Key, FIELD], Number, "Bytes of a field's value."),
-    read("HVALS", 2, &[Key], List, "All values."),
+    read("HVALS", 2, &[Key], List, "All values.").streamed(),
 ];

@@ -58,7 +58,8 @@ const ROWS: &[Row] = &[
         ONE,
         Regular(&[Key, Arg::Int("start"), Arg::Int("stop")], List),
         "The elements between two indexes.",
-    ),
+    )
+    .streamed(),
     Row::new(
         "LREM",
         4,

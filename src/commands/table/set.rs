@@ -51,7 +51,7 @@ const ROWS: &[Row] = &[
     ),
     store("SINTERSTORE", "Stores what SINTER replies."),
     one("SISMEMBER", 3, Read, &[Key, MEMBER], Flag, "Whether it is a member."),
-    one("SMEMBERS", 2, Read, &[Key], Set, "All members."),
+    one("SMEMBERS", 2, Read, &[Key], Set, "All members.").streamed(),
     one("SMISMEMBER", -3, Read, &[Key, MEMBERS], Flags, "Which of these are members."),
     Row::new(
         "SMOVE",

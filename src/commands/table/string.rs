@@ -82,7 +82,7 @@ const ROWS: &[Row] = &[
         Irregular("key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]"),
         "The longest common subsequence of two values.",
     ),
-    Row::new("MGET", -2, Read, ALL, Regular(&[Keys], MaybeList), "The values of keys."),
+    Row::new("MGET", -2, Read, ALL, Regular(&[Keys], MaybeList), "The values of keys.").streamed(),
     Row::new(
         "MSET",
         -3,

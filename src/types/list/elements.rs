@@ -321,6 +321,11 @@ impl Run {
         Ok(true)
     }
 
+    /// How many are left.
+    pub(crate) fn len(&self) -> u64 {
+        self.left.end.saturating_sub(self.left.start)
+    }
+
     /// Where the element stands.
     pub(crate) fn position(&self) -> u64 {
         self.position

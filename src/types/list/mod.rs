@@ -90,8 +90,18 @@ impl Tx<'_> {
     }
 
     pub(crate) fn lrange(&self, key: &[u8], start: i64, stop: i64) -> Result<Vec<Bytes>> {
-        let Some(list) = self.list(key)? else { return Ok(Vec::new()) };
-        list.walk(self, list.positions(start, stop), Side::Left)?.collect()
+        self.elements_between(key, start, stop)?.map_or_else(|| Ok(Vec::new()), Run::collect)
+    }
+
+    /// What LRANGE replies, one after the other; `None` if the list does not exist.
+    pub(crate) fn elements_between(
+        &self,
+        key: &[u8],
+        start: i64,
+        stop: i64,
+    ) -> Result<Option<Run>> {
+        let Some(list) = self.list(key)? else { return Ok(None) };
+        list.walk(self, list.positions(start, stop), Side::Left).map(Some)
     }
 
     pub(crate) fn lpush(&mut self, key: &[u8], elements: &[&[u8]]) -> Result<i64> {

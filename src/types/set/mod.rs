@@ -11,6 +11,7 @@ use crate::encoding::meta::Type;
 use crate::error::Result;
 use crate::types::collection::Collection;
 use crate::types::db::commands;
+use crate::types::listing::Listing;
 use crate::types::sample::Choice;
 use crate::types::txn::Tx;
 
@@ -72,19 +73,7 @@ impl Tx<'_> {
     }
 
     pub(crate) fn smembers(&self, key: &[u8]) -> Result<Vec<Bytes>> {
-        match self.set_at(key)? {
-            Some(set) => self.all_members(&set),
-            None => Ok(Vec::new()),
-        }
-    }
-
-    fn all_members(&self, set: &Collection) -> Result<Vec<Bytes>> {
-        let mut members = Vec::new();
-        let mut walk = set.walk(self)?;
-        while walk.advance()? {
-            members.push(Bytes::copy_from_slice(set.sub_key(walk.key())));
-        }
-        Ok(members)
+        self.listing(key, Type::Set)?.map_or_else(|| Ok(Vec::new()), Listing::collect)
     }
 
     pub(crate) fn smismember(&self, key: &[u8], members: &[&[u8]]) -> Result<Vec<bool>> {
@@ -129,7 +118,7 @@ impl Tx<'_> {
         self.frees_space();
         let Some(mut set) = self.set_at(key)? else { return Ok(Vec::new()) };
         if count >= set.len() {
-            let members = self.all_members(&set)?;
+            let members = Listing::of(self, set)?.collect()?;
             // Without its record the rows are unreachable: no need to remove each.
             self.delete_record(key);
             return Ok(members);

@@ -88,9 +88,13 @@ impl Tx<'_> {
     }
 
     pub(crate) fn mget(&self, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
+        keys.iter().map(|key| self.get_if_string(key)).collect()
+    }
+
+    /// The value of a String; a key of another type has none.
+    pub(crate) fn get_if_string(&self, key: &[u8]) -> Result<Option<Bytes>> {
         let string = |record: &Record| record.header.kind == Type::String;
-        let value = |key: &&[u8]| Ok(self.record(key)?.filter(string).map(|record| record.value()));
-        keys.iter().map(value).collect()
+        Ok(self.record(key)?.filter(string).map(|record| record.value()))
     }
 
     pub(crate) fn mset(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {

@@ -3,6 +3,7 @@
 //!
 //! - `rows`: the two rows of a member, and walks along the scores;
 //! - `span`: what part of the score rows a range by score or by member is;
+//! - `show`: the members of a range, one after the other;
 //! - `text`: scores and bounds as commands write them;
 //! - `add`, `read`, `range`, `remove`, `combine`, `random`: the commands.
 
@@ -13,6 +14,7 @@ mod range;
 mod read;
 mod remove;
 pub(crate) mod rows;
+mod show;
 mod span;
 pub(crate) mod text;
 
@@ -25,6 +27,8 @@ pub use add::ZAdd;
 pub use combine::{Aggregate, Combine};
 pub use range::{By, ZRange};
 pub use remove::End;
+
+pub(crate) use show::Viewer;
 
 pub(crate) use combine::{Inputs, Operation, needs_a_key, not_a_weight};
 

@@ -5,10 +5,12 @@ use std::ops::Bound;
 use bytes::Bytes;
 
 use super::Scored;
-use super::rows::{ScoreWalk, ZSet};
+use super::rows::ZSet;
+use super::show::{Show, Viewer};
 use super::span::Span;
 use crate::encoding::meta::Type;
 use crate::error::Result;
+use crate::types::build::Build;
 use crate::types::db::commands;
 use crate::types::txn::Tx;
 
@@ -95,19 +97,11 @@ impl Tx<'_> {
         source: &[u8],
         range: &ZRange<'_>,
     ) -> Result<i64> {
-        let zset = self.zset_in(source, range)?;
-        let (mut build, mut size) = (self.build(destination)?, 0);
-        // In which order the members are written makes no difference.
-        if let Some(zset) = &zset
-            && let Some(mut part) = self.part(zset, range)?
-        {
-            while size < part.count && part.walk.advance()? {
-                let (score, member) = part.walk.scored(self, true)?;
-                build.put_scored(member, score)?;
-                size += 1;
-            }
-        }
-        self.store_built(destination, build, Type::ZSet, size)
+        // A source of another type is an error before anything is begun.
+        self.zset(source)?;
+        let mut stored = Stored { build: self.build(destination)?, size: 0 };
+        self.show_range(source, range, true, &mut stored)?;
+        self.store_built(destination, stored.build, Type::ZSet, stored.size)
     }
 
     pub(crate) fn zrevrange(&self, key: &[u8], start: i64, stop: i64) -> Result<Vec<Bytes>> {
@@ -151,80 +145,67 @@ impl Tx<'_> {
     }
 
     fn members_in(&self, key: &[u8], range: &ZRange<'_>, exact: bool) -> Result<Scored> {
-        let Some(zset) = self.zset_in(key, range)? else { return Ok(Scored::new()) };
-        match self.part(&zset, range)? {
-            Some(part) => part.collect(self, exact),
-            None => Ok(Scored::new()),
-        }
+        let mut members = Scored::new();
+        self.show_range(key, range, exact, &mut members)?;
+        Ok(members)
     }
 
-    /// The sorted set at `key`, once the range is known to be one: bounds that are no numbers are
-    /// an error even if the key is missing.
-    fn zset_in(&self, key: &[u8], range: &ZRange<'_>) -> Result<Option<ZSet>> {
-        if let By::Score(min, max) = range.by {
-            Span::of_scores(min, max)?;
-        }
-        self.zset(key)
-    }
-
-    /// The members of a range; `None` if there are none.
-    fn part<'z>(&self, zset: &'z ZSet, range: &ZRange<'_>) -> Result<Option<Part<'z>>> {
-        let span = match range.by {
-            By::Rank(start, stop) => return self.part_at(zset, start, stop, range.reverse),
-            By::Lex(min, max) => Span::of_members(self, zset, (min, max), range.reverse)?,
+    /// Shows the members of a range. `exact`: see `ScoreWalk::scored`.
+    pub(crate) fn show_range(
+        &self,
+        key: &[u8],
+        range: &ZRange<'_>,
+        exact: bool,
+        viewer: &mut dyn Viewer,
+    ) -> Result<()> {
+        // Bounds that are no numbers are an error even if the key is missing.
+        let by_score = match range.by {
             By::Score(min, max) => Some(Span::of_scores(min, max)?),
+            _ => None,
+        };
+        let Some(zset) = self.zset(key)? else { return viewer.expect(0) };
+        let show = Show { tx: self, zset: &zset, exact };
+        let span = match range.by {
+            By::Rank(start, stop) => {
+                return match positions(start, stop, zset.len()) {
+                    Some((first, last)) => show.positions(first, last, range.reverse, viewer),
+                    None => viewer.expect(0),
+                };
+            }
+            By::Lex(min, max) => Span::of_members(self, &zset, (min, max), range.reverse)?,
+            By::Score(..) => by_score,
         };
         let (Some(span), Ok(offset)) = (span, u64::try_from(range.offset)) else {
-            return Ok(None);
+            return viewer.expect(0);
         };
-        let mut walk = zset.walk(self, &span, range.reverse)?;
-        if !walk.skip(offset)? {
-            return Ok(None);
-        }
-        let count = u64::try_from(range.count).unwrap_or(u64::MAX);
-        Ok(Some(Part { walk, count, backward: false }))
-    }
-
-    /// The members at positions, walked to from the nearer end.
-    fn part_at<'z>(
-        &self,
-        zset: &'z ZSet,
-        start: i64,
-        stop: i64,
-        reverse: bool,
-    ) -> Result<Option<Part<'z>>> {
-        let len = zset.len();
-        let Some((first, last)) = positions(start, stop, len) else { return Ok(None) };
-        let (count, behind) = (last - first + 1, len - 1 - last);
-        let backward = behind < first;
-        let mut walk = zset.walk(self, &Span::all(), reverse != backward)?;
-        walk.skip(if backward { behind } else { first })?;
-        Ok(Some(Part { walk, count, backward }))
+        show.span(&span, range.reverse, offset, u64::try_from(range.count).ok(), viewer)
     }
 
     /// The members at positions.
     pub(super) fn members_at(&self, zset: &ZSet, start: i64, stop: i64) -> Result<Scored> {
-        match self.part_at(zset, start, stop, false)? {
-            Some(part) => part.collect(self, false),
-            None => Ok(Scored::new()),
+        let mut members = Scored::new();
+        if let Some((first, last)) = positions(start, stop, zset.len()) {
+            Show { tx: self, zset, exact: false }.positions(first, last, false, &mut members)?;
         }
+        Ok(members)
     }
 }
 
-/// Members of a range: the next `count` of a walk, the last one first if it goes backward.
-struct Part<'z> {
-    walk: ScoreWalk<'z>,
-    count: u64,
-    backward: bool,
+/// What ZRANGESTORE makes of the members it is shown.
+struct Stored<'s> {
+    build: Build<'s>,
+    size: u64,
 }
 
-impl Part<'_> {
-    fn collect(mut self, tx: &Tx<'_>, exact: bool) -> Result<Scored> {
-        let mut members = self.walk.collect(tx, self.count, exact)?;
-        if self.backward {
-            members.reverse();
-        }
-        Ok(members)
+impl Viewer for Stored<'_> {
+    fn expect(&mut self, _count: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn show(&mut self, member: &[u8], score: f64) -> Result<bool> {
+        self.build.put_scored(member, score)?;
+        self.size += 1;
+        Ok(true)
     }
 }
 

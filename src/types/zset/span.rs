@@ -25,6 +25,14 @@ impl Span {
         Self { lower: Vec::new(), upper: None }
     }
 
+    /// The row with this sub key and those that a walk meets after it.
+    pub(super) fn starting_at(sub_key: &[u8], backward: bool) -> Self {
+        match backward {
+            false => Self { lower: sub_key.to_vec(), upper: None },
+            true => Self { lower: Vec::new(), upper: Some([sub_key, &[0]].concat()) },
+        }
+    }
+
     /// Whether no row can be outside.
     pub(super) fn is_everything(&self) -> bool {
         let least = self.lower.as_slice() <= &score_bytes(f64::NEG_INFINITY)[..];

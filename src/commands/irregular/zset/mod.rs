@@ -11,8 +11,9 @@ pub(crate) use combine::{zdiff, zdiffstore, zinter, zintercard, zinterstore, zun
 pub(crate) use pop::{zmpop, zpopmax, zpopmin};
 pub(crate) use random::zrandmember;
 pub(crate) use range::{
-    zcount, zlexcount, zrange, zrangebylex, zrangebyscore, zrangestore, zremrangebylex,
-    zremrangebyscore, zrevrange, zrevrangebylex, zrevrangebyscore,
+    zcount, zlexcount, zrange, zrange_into, zrangebylex, zrangebylex_into, zrangebyscore,
+    zrangebyscore_into, zrangestore, zremrangebylex, zremrangebyscore, zrevrange, zrevrange_into,
+    zrevrangebylex, zrevrangebylex_into, zrevrangebyscore, zrevrangebyscore_into,
 };
 
 use bytes::Bytes;

@@ -2,11 +2,13 @@
 
 use crate::commands::args::{Args, syntax_error};
 use crate::commands::reply::{IntoReply, Reply};
+use crate::commands::sink::{Head, ReplySink};
+use crate::commands::stream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::number::parse_integer;
 use crate::types::txn::Tx;
 use crate::types::zset::text::{parse_lex_bounds, parse_score_bound};
-use crate::types::zset::{By, ZRange};
+use crate::types::zset::{By, Viewer, ZRange};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -37,28 +39,30 @@ struct Options {
     with_scores: bool,
 }
 
-pub(crate) fn zrange(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
-    range(tx, args, Form::default())
+/// The two functions of a command of the family: what it replies, and the same piece by piece.
+macro_rules! family {
+    ($($name:ident, $into:ident: $form:expr;)*) => {
+        $(pub(crate) fn $name(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
+            range(tx, args, $form)
+        }
+
+        pub(crate) fn $into(
+            tx: &mut Tx<'_>,
+            args: Args<'_>,
+            sink: &mut dyn ReplySink,
+        ) -> Result<()> {
+            range_into(tx, args, $form, sink)
+        })*
+    };
 }
 
-pub(crate) fn zrevrange(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
-    range(tx, args, Form::of(Kind::Rank, true))
-}
-
-pub(crate) fn zrangebyscore(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
-    range(tx, args, Form::of(Kind::Score, false))
-}
-
-pub(crate) fn zrevrangebyscore(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
-    range(tx, args, Form::of(Kind::Score, true))
-}
-
-pub(crate) fn zrangebylex(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
-    range(tx, args, Form::of(Kind::Lex, false))
-}
-
-pub(crate) fn zrevrangebylex(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
-    range(tx, args, Form::of(Kind::Lex, true))
+family! {
+    zrange, zrange_into: Form::default();
+    zrevrange, zrevrange_into: Form::of(Kind::Rank, true);
+    zrangebyscore, zrangebyscore_into: Form::of(Kind::Score, false);
+    zrevrangebyscore, zrevrangebyscore_into: Form::of(Kind::Score, true);
+    zrangebylex, zrangebylex_into: Form::of(Kind::Lex, false);
+    zrevrangebylex, zrevrangebylex_into: Form::of(Kind::Lex, true);
 }
 
 pub(crate) fn zrangestore(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
@@ -98,6 +102,55 @@ fn range(tx: &mut Tx<'_>, mut args: Args<'_>, form: Form) -> Result<Reply> {
         return Ok(super::members(tx.zrange_withscores(key, &range)?, true));
     }
     Ok(Reply::list(tx.zrange(key, &range)?))
+}
+
+fn range_into(tx: &Tx<'_>, mut args: Args<'_>, form: Form, sink: &mut dyn ReplySink) -> Result<()> {
+    let key = args.bytes()?;
+    let (range, with_scores) = parse(&mut args, form)?;
+    let begin = sink.position();
+    let mut written = Written { sink, with_scores, expected: false, count: 0 };
+    tx.show_range(key, &range, with_scores, &mut written)?;
+    let (expected, count, head) = (written.expected, written.count, written.head());
+    // A range by score or by member is not counted first, which would be a second walk.
+    if !expected {
+        sink.insert_head(begin, head, count);
+    }
+    Ok(())
+}
+
+/// Writes the members it is shown.
+struct Written<'s> {
+    sink: &'s mut dyn ReplySink,
+    with_scores: bool,
+    /// Whether the head is written.
+    expected: bool,
+    count: usize,
+}
+
+impl Written<'_> {
+    fn head(&self) -> Head {
+        if self.with_scores { Head::Pairs } else { Head::Array }
+    }
+}
+
+impl Viewer for Written<'_> {
+    fn expect(&mut self, count: u64) -> Result<()> {
+        self.sink.head(self.head(), stream::count(count)?);
+        self.expected = true;
+        Ok(())
+    }
+
+    fn show(&mut self, member: &[u8], score: f64) -> Result<bool> {
+        if self.with_scores {
+            self.sink.pair();
+        }
+        self.sink.bulk(member);
+        if self.with_scores {
+            self.sink.double(score);
+        }
+        self.count += 1;
+        Ok(!self.sink.is_full())
+    }
 }
 
 /// Reads the ends and the options of a range: the options first, then whether they go together,

@@ -1,0 +1,166 @@
+//! Members of a range, shown one after the other to whoever asked for them.
+
+use bytes::Bytes;
+
+use super::Scored;
+use super::rows::{ScoreWalk, ZSet};
+use super::span::Span;
+use crate::error::Result;
+use crate::types::txn::Tx;
+
+/// Members near the far end are remembered on the way up to so many bytes; beyond that a second
+/// walk shows them. Fewer in the tests of this crate, which have few members.
+const REMEMBERED_BYTES: usize = if cfg!(test) { 100 } else { 64 << 10 };
+
+/// Who is shown members with their scores.
+pub(crate) trait Viewer {
+    /// How many members follow. Not called where only the walk itself tells: rows by score carry no
+    /// counts, and to count them first would be a second walk.
+    fn expect(&mut self, count: u64) -> Result<()>;
+    /// The next one; `false` if no more are wanted.
+    fn show(&mut self, member: &[u8], score: f64) -> Result<bool>;
+}
+
+impl Viewer for Scored {
+    fn expect(&mut self, _count: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn show(&mut self, member: &[u8], score: f64) -> Result<bool> {
+        self.push((Bytes::copy_from_slice(member), score));
+        Ok(true)
+    }
+}
+
+/// What is shown of.
+#[derive(Clone, Copy)]
+pub(super) struct Show<'a> {
+    pub(super) tx: &'a Tx<'a>,
+    pub(super) zset: &'a ZSet,
+    /// See [`ScoreWalk::scored`].
+    pub(super) exact: bool,
+}
+
+impl Show<'_> {
+    /// The members of a span, without the first `offset`, at most `count`.
+    pub(super) fn span(
+        &self,
+        span: &Span,
+        reverse: bool,
+        offset: u64,
+        count: Option<u64>,
+        viewer: &mut dyn Viewer,
+    ) -> Result<()> {
+        let mut walk = self.zset.walk(self.tx, span, reverse)?;
+        if walk.skip(offset)? {
+            self.next(&mut walk, count.unwrap_or(u64::MAX), viewer)?;
+        }
+        Ok(())
+    }
+
+    /// The members from one position to another, which exist: those near the far end without a walk
+    /// over all before them.
+    pub(super) fn positions(
+        &self,
+        first: u64,
+        last: u64,
+        reverse: bool,
+        viewer: &mut dyn Viewer,
+    ) -> Result<()> {
+        let (count, behind) = (last - first + 1, self.zset.len() - 1 - last);
+        viewer.expect(count)?;
+        if behind + count < first {
+            return self.met_backward(behind, count, reverse, viewer);
+        }
+        let mut walk = self.zset.walk(self.tx, &Span::all(), reverse)?;
+        if !walk.skip(first)? {
+            return Err(self.zset.rows().miscounted());
+        }
+        self.exactly(&mut walk, count, viewer)
+    }
+
+    /// `count` members before the last `behind` ones. A walk from the far end meets them the wrong
+    /// way round: few are remembered; of many the first is, and another walk begins there.
+    fn met_backward(
+        &self,
+        behind: u64,
+        count: u64,
+        reverse: bool,
+        viewer: &mut dyn Viewer,
+    ) -> Result<()> {
+        let mut walk = self.zset.walk(self.tx, &Span::all(), !reverse)?;
+        let (mut found, mut bytes) = (Scored::new(), 0);
+        let mut enough = walk.skip(behind)?;
+        while enough && (found.len() as u64) < count && bytes <= REMEMBERED_BYTES {
+            enough = walk.advance()?;
+            if enough {
+                let (score, member) = walk.scored(self.tx, self.exact)?;
+                bytes += member.len() + size_of::<(Bytes, f64)>();
+                found.show(member, score)?;
+            }
+        }
+        let left = count - found.len() as u64;
+        if !enough || !walk.skip(left)? {
+            return Err(self.zset.rows().miscounted());
+        }
+        if left == 0 {
+            for (member, score) in found.iter().rev() {
+                if !viewer.show(member, *score)? {
+                    break;
+                }
+            }
+            return Ok(());
+        }
+        let mut walk =
+            self.zset.walk(self.tx, &Span::starting_at(walk.sub_key(), reverse), reverse)?;
+        self.exactly(&mut walk, count, viewer)
+    }
+
+    /// The next members, as many as the record says there are.
+    fn exactly(&self, walk: &mut ScoreWalk<'_>, count: u64, viewer: &mut dyn Viewer) -> Result<()> {
+        let wanted_more = self.next(walk, count, viewer)?;
+        if wanted_more > 0 { Err(self.zset.rows().miscounted()) } else { Ok(()) }
+    }
+
+    /// The next members, at most `count`; how many fewer there were.
+    fn next(&self, walk: &mut ScoreWalk<'_>, count: u64, viewer: &mut dyn Viewer) -> Result<u64> {
+        let mut left = count;
+        while left > 0 && walk.advance()? {
+            let (score, member) = walk.scored(self.tx, self.exact)?;
+            if !viewer.show(member, score)? {
+                return Ok(0);
+            }
+            left -= 1;
+        }
+        Ok(left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::options::Options;
+    use crate::types::{By, Db, ZRange};
+
+    #[test]
+    fn every_range_of_positions_is_that_part_of_all_whichever_way_it_is_walked() {
+        const MEMBERS: i64 = 24;
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        let name = |n: i64| format!("member {n:02}");
+        for n in 0..MEMBERS {
+            db.zadd(b"z", n as f64 / 4.0, name(n).as_bytes()).unwrap();
+        }
+        for reverse in [false, true] {
+            let all: Vec<String> = match reverse {
+                false => (0..MEMBERS).map(name).collect(),
+                true => (0..MEMBERS).rev().map(name).collect(),
+            };
+            for first in 0..MEMBERS {
+                for last in first..MEMBERS {
+                    let range = ZRange { reverse, ..ZRange::of(By::Rank(first, last)) };
+                    let (first, last) = (first as usize, last as usize);
+                    assert_eq!(db.zrange(b"z", &range).unwrap(), all[first..=last], "{range:?}");
+                }
+            }
+        }
+    }
+}
