@@ -165,6 +165,29 @@ impl Clients {
         self.all.lock().get(&id).cloned()
     }
 
+    /// How large the output of a client may become if all buffers together may take `limit` bytes:
+    /// as it would like, or as large as there is room, but no less than `least`. What is granted
+    /// counts at once.
+    pub(crate) fn grant_output(
+        &self,
+        id: u64,
+        least: usize,
+        likely: usize,
+        limit: usize,
+    ) -> Option<usize> {
+        let all = self.all.lock();
+        let own = all.get(&id)?;
+        let before = own.output_bytes.load(RELAXED);
+        let buffered: usize = all.values().map(|info| info.buffered()).sum();
+        let room = limit.saturating_sub(buffered.saturating_sub(before));
+        let granted = if own.no_evict.load(RELAXED) { likely } else { likely.min(room) };
+        if granted < least {
+            return None;
+        }
+        own.output_bytes.store(granted, RELAXED);
+        Some(granted)
+    }
+
     pub(crate) fn list(&self) -> Vec<Arc<ClientInfo>> {
         self.all.lock().values().cloned().collect()
     }

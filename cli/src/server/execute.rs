@@ -6,12 +6,14 @@
 
 use std::time::Instant;
 
-use lsmkv::{Error, ErrorKind, Reply};
+use lsmkv::{Error, ErrorKind, Reply, ReplySink as _};
 
+use super::budget::Budget;
 use super::catalog::{Entry, Kind, Role};
 use super::client::{Blocked, Client, Queue, Queued};
 use super::commands::{Call, OwnCommand};
 use super::counters::{Counters, Outcome};
+use super::exec::exec;
 use super::pop::{Pop, PopForm};
 use super::shared::Server;
 use super::waiters::Wait;
@@ -29,13 +31,15 @@ pub(crate) fn execute(
     let name = argv.first().copied().unwrap_or_default();
     let entry = server.catalog.find(name);
     let may_run = client.authenticated || entry.is_none_or(Entry::runs_before_auth);
-    let writer = &mut Writer::new(out, client.protocol);
+    let budget = Budget::new(server, client, before);
+    let mut writer = Writer::within(out, client.protocol, &budget);
     match entry {
         // The session knows what to say, and that a transaction with such a command fails.
-        None => in_session(server, client, argv, writer, |_, _| ()),
-        Some(_) if !may_run => refuse(client, writer, "NOAUTH Authentication required."),
-        Some(entry) => run(server, client, entry, argv, writer),
+        None => in_session(server, client, argv, &mut writer, |_, _| ()),
+        Some(_) if !may_run => refuse(client, &mut writer, "NOAUTH Authentication required."),
+        Some(entry) => run(server, client, entry, argv, &mut writer),
     }
+    let full = writer.is_full();
     counters.commands.add(1);
     let failed = out.get(before) == Some(&b'-');
     match entry {
@@ -47,6 +51,9 @@ pub(crate) fn execute(
     }
     if client.swallows_reply() {
         out.truncate(before);
+    } else if full {
+        out.truncate(before);
+        budget.close(client, counters);
     }
 }
 
@@ -66,6 +73,7 @@ pub(crate) fn nanos_since(started: Instant) -> u64 {
 fn run(server: &Server, client: &mut Client, entry: &Entry, argv: &[&[u8]], out: &mut Writer<'_>) {
     client.note_command(entry);
     match entry.kind {
+        Kind::Data(_) if client.queue.is_none() => run_data(server, client, entry, argv, out),
         Kind::Data(_) => in_session(server, client, argv, out, |client, reply| {
             after_data(server, client, entry, argv, reply);
         }),
@@ -103,8 +111,28 @@ pub(crate) fn failure_text(error: &Error) -> String {
     format!("{code} {text}")
 }
 
+/// A command of the store that runs now: its reply goes straight to the client's buffer.
+fn run_data(
+    server: &Server,
+    client: &mut Client,
+    entry: &Entry,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    match client.session.command_into(argv, out) {
+        Ok(()) if entry.writes => after_write(server, client, entry, argv),
+        Ok(()) => {}
+        Err(error) => failed(server, &error, out),
+    }
+}
+
+pub(crate) fn failed(server: &Server, error: &Error, out: &mut Writer<'_>) {
+    server.note_failure(error);
+    out.error(&failure_text(error));
+}
+
 /// Lets the session run it; `then` sees the reply before it is written.
-fn in_session(
+pub(crate) fn in_session(
     server: &Server,
     client: &mut Client,
     argv: &[&[u8]],
@@ -116,10 +144,7 @@ fn in_session(
             then(client, &reply);
             out.reply(&reply);
         }
-        Err(error) => {
-            server.note_failure(&error);
-            out.error(&failure_text(&error));
-        }
+        Err(error) => failed(server, &error, out),
     }
 }
 
@@ -141,9 +166,12 @@ pub(crate) fn after_data(
         }
         return client.follow_session();
     }
-    if !entry.writes {
-        return;
+    if entry.writes {
+        after_write(server, client, entry, argv);
     }
+}
+
+fn after_write(server: &Server, client: &mut Client, entry: &Entry, argv: &[&[u8]]) {
     client.wrote = true;
     if server.waiters.any() {
         if touches_all(entry, argv) {
@@ -186,69 +214,6 @@ fn run_session(
         }),
     }
     client.follow_session();
-}
-
-fn exec(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Writer<'_>) {
-    if argv.len() != 1 {
-        in_session(server, client, argv, out, |_, _| ());
-        return client.follow_session();
-    }
-    let queue = client.queue.take().unwrap_or_default();
-    match client.session.command(argv) {
-        Ok(Reply::Array(replies)) if replies.len() == queue.commands.len() => {
-            client.wrote |= queue.writes;
-            out.array(replies.len());
-            for (queued, reply) in queue.commands.iter().zip(replies) {
-                answer_queued(server, client, queued, reply, out);
-            }
-            if queue.writes && server.waiters.any() {
-                serve_after_exec(server, &queue);
-            }
-        }
-        Ok(reply) => out.reply(&reply),
-        Err(error) => {
-            server.note_failure(&error);
-            out.error(&failure_text(&error));
-        }
-    }
-    client.follow_session();
-}
-
-fn answer_queued(
-    server: &Server,
-    client: &mut Client,
-    queued: &Queued,
-    reply: Reply,
-    out: &mut Writer<'_>,
-) {
-    match queued {
-        Queued::Plain => out.reply(&reply),
-        Queued::Popped(pop) => match reply {
-            Reply::Nil | Reply::NilArray => out.reply(&pop.nothing()),
-            reply => out.reply(&pop.shape(reply)),
-        },
-        Queued::Refused(text) => out.error(text),
-        Queued::Own(command) => {
-            let argv: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
-            let name = argv.first().copied().unwrap_or_default();
-            match server.catalog.find(name).map(|entry| entry.kind) {
-                Some(Kind::Own(own)) => {
-                    let in_transaction = true;
-                    (own.run)(&mut Call { server, client, argv: &argv, out, in_transaction });
-                }
-                _ => out.reply(&reply),
-            }
-        }
-    }
-}
-
-fn serve_after_exec(server: &Server, queue: &Queue) {
-    if queue.touches_all {
-        server.waiters.serve_all(|delivery| server.deliver(delivery));
-    } else {
-        let keys = queue.touched.iter().map(Vec::as_slice);
-        server.waiters.serve(keys, |delivery| server.deliver(delivery));
-    }
 }
 
 /// Queues what the session does not know, if it is between MULTI and EXEC: `command` stands in.

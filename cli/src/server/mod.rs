@@ -1,12 +1,14 @@
 //! `lsmkv serve`: a store behind the Redis protocol.
 //!
 //! - `event_loop`, `connection`, `arrivals`, `stream`: threads, sockets, turns;
-//! - `execute`, `together`, `catalog`, `commands`: what a command is and who runs it;
+//! - `execute`, `exec`, `together`, `catalog`, `commands`: what a command is and who runs it;
 //! - `client`, `clients`: what is remembered of a connection, and what others may know of it;
+//!   `budget`: how long its replies may be;
 //! - `pop`, `waiters`: blocking pops; `mailbox`: what threads tell each other;
 //! - `settings`, `counters`, `saves`, `shared`: the server's own state.
 
 mod arrivals;
+mod budget;
 mod catalog;
 mod client;
 mod clients;
@@ -14,6 +16,7 @@ mod commands;
 mod connection;
 mod counters;
 mod event_loop;
+mod exec;
 mod execute;
 mod flusher;
 mod log;

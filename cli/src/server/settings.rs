@@ -162,7 +162,11 @@ impl Settings {
         self.idle_limit_s.store(bytes("timeout") as u64, RELAXED);
         self.bulk_limit.store(bytes("proto-max-bulk-len"), RELAXED);
         self.input_limit.store(bytes("client-query-buffer-limit"), RELAXED);
-        self.output_limit.store(bytes("client-output-buffer-limit"), RELAXED);
+        let output_limit = match bytes("client-output-buffer-limit") {
+            0 => usize::MAX,
+            limit => limit,
+        };
+        self.output_limit.store(output_limit, RELAXED);
         self.buffers_limit.store(bytes("maxmemory-clients"), RELAXED);
     }
 
@@ -203,6 +207,7 @@ impl Settings {
         self.input_limit.load(RELAXED)
     }
 
+    /// Bytes that may wait for one client to take them.
     pub(crate) fn output_limit(&self) -> usize {
         self.output_limit.load(RELAXED)
     }
@@ -299,6 +304,15 @@ mod tests {
         assert_eq!(bytes_of("normal 1mb 0 0"), Ok(1 << 20));
         for text in ["", "x", "1tb", "-1", "99999999999999999999g"] {
             assert!(bytes_of(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_limit_of_output_is_written_as_zero() {
+        let settings = Settings::new();
+        for (text, limit) in [("2mb", 2 << 20), ("normal 0 0 0", usize::MAX), ("0", usize::MAX)] {
+            set(&settings, &[("client-output-buffer-limit", text)]).unwrap();
+            assert_eq!(settings.output_limit(), limit, "{text}");
         }
     }
 
