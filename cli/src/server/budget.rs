@@ -2,17 +2,15 @@
 //!
 //! A reply that would pass `client-output-buffer-limit`, or bring the buffers of all clients beyond
 //! `maxmemory-clients`, ends where it is found out: what was written of it is given back, and its
-//! client is closed. Only buffers that grow beyond [`ASKED_FROM`] look at those of others.
+//! client is closed. Only buffers that grow beyond [`LARGE`] look at those of others.
 
 use std::cell::Cell;
 
 use super::client::{Client, Fate};
 use super::counters::Counters;
 use super::shared::Server;
+use super::unused::LARGE;
 use crate::resp::Room;
-
-/// Smaller buffers are not added up: a client may leave that much unread anyway.
-const ASKED_FROM: usize = 1 << 20;
 
 /// See the module's documentation.
 pub(crate) struct Budget<'a> {
@@ -76,9 +74,11 @@ impl Room for Budget<'_> {
             return None;
         }
         let likely = likely.min(most);
-        if likely < ASKED_FROM {
+        // A client may leave that much unread anyway.
+        if likely < LARGE {
             return Some(likely);
         }
+        self.server.unused.note_large(self.server.now_ms());
         let granted = self.grant_beside_others(least, likely);
         if granted.is_none() {
             self.refused.set(Some(Refused::All));

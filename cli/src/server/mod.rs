@@ -3,7 +3,7 @@
 //! - `event_loop`, `connection`, `arrivals`, `stream`: threads, sockets, turns;
 //! - `execute`, `exec`, `together`, `catalog`, `commands`: what a command is and who runs it;
 //! - `client`, `clients`: what is remembered of a connection, and what others may know of it;
-//!   `budget`: how long its replies may be;
+//!   `budget`: how long its replies may be; `unused`: memory that goes back;
 //! - `pop`, `waiters`: blocking pops; `mailbox`: what threads tell each other;
 //! - `settings`, `counters`, `saves`, `shared`: the server's own state.
 
@@ -28,6 +28,7 @@ mod settings;
 mod shared;
 mod stream;
 mod together;
+mod unused;
 mod waiters;
 
 pub(crate) use serve::{ServeArgs, serve};

@@ -15,6 +15,7 @@ use super::counters::Counters;
 use super::mailbox::{Mailbox, Message};
 use super::saves::Saves;
 use super::settings::Settings;
+use super::unused::Unused;
 use super::waiters::{Delivery, Waiters};
 
 /// See the module's documentation.
@@ -25,6 +26,7 @@ pub(crate) struct Server {
     pub(crate) catalog: Catalog,
     pub(crate) clients: Clients,
     pub(crate) waiters: Waiters,
+    pub(crate) unused: Unused,
     /// By event loop.
     pub(crate) counters: Vec<Counters>,
     /// By event loop; set before any connection is accepted.
@@ -51,6 +53,7 @@ impl Server {
             catalog,
             clients: Clients::default(),
             waiters: Waiters::default(),
+            unused: Unused::default(),
             counters,
             mailboxes: OnceLock::new(),
             started: Instant::now(),

@@ -15,6 +15,7 @@ mod durability;
 mod hostile;
 mod judge;
 mod protocol;
+mod replies;
 mod stories;
 mod support;
 mod together;

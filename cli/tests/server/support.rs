@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -29,6 +29,7 @@ impl Lsmkv {
 
     /// On the store in this directory.
     pub(crate) fn start_in(dir: TempDir, args: &[&str]) -> Self {
+        let log = std::fs::File::create(dir.path().join("log")).unwrap();
         let child = Command::new(LSMKV)
             .arg("serve")
             .arg(dir.path().join("store"))
@@ -36,7 +37,7 @@ impl Lsmkv {
             .arg(dir.path().join("socket"))
             .args(if args.contains(&"--port") { &[][..] } else { &["--port", "0"] })
             .args(args)
-            .stderr(Stdio::null())
+            .stderr(log)
             .spawn()
             .unwrap();
         let server = Self { child, dir: Some(dir) };
@@ -112,8 +113,27 @@ impl Lsmkv {
 
     /// Bytes of it in memory.
     pub(crate) fn resident_bytes(&self) -> u64 {
-        let kilobytes = self.status("VmRSS:");
+        self.bytes_of("VmRSS:")
+    }
+
+    /// The most it had in memory since this was last forgotten.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        self.bytes_of("VmHWM:")
+    }
+
+    /// Forgets how much it has had in memory.
+    pub(crate) fn forget_peak(&self) {
+        std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").unwrap();
+    }
+
+    fn bytes_of(&self, field: &str) -> u64 {
+        let kilobytes = self.status(field);
         kilobytes.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
+    }
+
+    /// What it has said.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.dir().join("log")).unwrap()
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::{EventLoop, TICK};
 use crate::server::client::Fate;
 use crate::server::connection::Connection;
+use crate::server::unused::LARGE;
 
 /// After so many milliseconds of silence a connection gives its buffers back.
 const REST_MS: u64 = 2000;
@@ -42,6 +43,11 @@ impl EventLoop {
         let limit = self.server.settings.buffers_limit();
         let clients = self.server.clients.list();
         let all: usize = clients.iter().map(|info| info.buffered()).sum();
+        let now_ms = self.server.now_ms();
+        if clients.iter().any(|info| info.buffered() >= LARGE) {
+            self.server.unused.note_large(now_ms);
+        }
+        self.server.unused.give_back(now_ms);
         if limit == 0 || all <= limit {
             return;
         }

@@ -1,0 +1,129 @@
+//! Long replies: they take little more memory than their bytes, and end where their limits are.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+
+use crate::resp::Resp;
+use crate::support::{Lsmkv, ask, info, to_the_end, told, until};
+
+const ELEMENT_BYTES: usize = 100;
+const ELEMENTS: usize = 600_000;
+/// What LRANGE of all takes, about: an element stands between its length and a line end.
+const REPLY_BYTES: u64 = (ELEMENTS * (ELEMENT_BYTES + 8)) as u64;
+/// What a server may take beside replies that wait: blocks that are read, a buffer that moves.
+const ALLOWANCE: u64 = 64 << 20;
+
+/// A server with a long list, which has forgotten how it was filled; what it takes now.
+fn server() -> (Lsmkv, u64) {
+    let server = Lsmkv::start(&["--threads", "2", "--option", "block_cache=8388608"]);
+    let mut client = server.connect();
+    let push = |first: usize| {
+        let element = |n: usize| format!("{n:0width$}", width = ELEMENT_BYTES).into_bytes();
+        let words = [b"RPUSH".to_vec(), b"list".to_vec()].into_iter();
+        words.chain((first..first + 1000).map(element)).collect::<Vec<_>>()
+    };
+    for first in (0..ELEMENTS).step_by(10_000) {
+        let pushes: Vec<_> = (first..first + 10_000).step_by(1000).map(push).collect();
+        client.pipeline(&pushes).unwrap();
+    }
+    assert_eq!(ask(&mut client, "SAVE"), Resp::Status("OK".into()));
+    assert_eq!(ask(&mut client, "LLEN list"), Resp::Int(ELEMENTS as i64));
+    server.forget_peak();
+    let now = server.resident_bytes();
+    (server, now)
+}
+
+fn ask_for_all(server: &Lsmkv) -> UnixStream {
+    let mut stream = server.stream();
+    stream.write_all(b"LRANGE list 0 -1\r\n").unwrap();
+    stream
+}
+
+/// Waits for the beginning of the reply: it is sent when all of it is written.
+fn reads_head(stream: &mut UnixStream) -> bool {
+    let mut head = *b"*600000\r\n";
+    stream.read_exact(&mut head).is_ok() && head == *b"*600000\r\n"
+}
+
+#[test]
+fn replies_that_nobody_takes_cost_their_bytes_and_go_with_their_clients() {
+    const CLIENTS: u64 = 6;
+    let (server, before) = server();
+    let mut witness = server.connect();
+    let mut streams: Vec<UnixStream> = (0..CLIENTS).map(|_| ask_for_all(&server)).collect();
+    for stream in &mut streams {
+        assert_eq!(told(&mut witness, "LINDEX list 7").len(), ELEMENT_BYTES);
+        assert!(reads_head(stream));
+    }
+    let grown = server.peak_bytes().saturating_sub(before);
+    println!("{CLIENTS} replies of {REPLY_BYTES} bytes took {grown} bytes at most");
+    assert!(grown > (CLIENTS - 1) * REPLY_BYTES, "{grown}: the replies are not there");
+    assert!(grown < CLIENTS * REPLY_BYTES + ALLOWANCE, "grew by {grown} bytes");
+    drop(streams);
+    until("memory comes back", || server.resident_bytes() < before + ALLOWANCE / 2);
+}
+
+#[test]
+fn replies_that_are_taken_leave_nothing() {
+    let (server, before) = server();
+    let mut client = server.connect();
+    for _ in 0..4 {
+        let Resp::Array(Some(elements)) = ask(&mut client, "LRANGE list 0 -1") else { panic!() };
+        assert_eq!(elements.len(), ELEMENTS);
+    }
+    let grown = server.peak_bytes().saturating_sub(before);
+    println!("a reply of {REPLY_BYTES} bytes took {grown} bytes at most");
+    assert!(grown < REPLY_BYTES + ALLOWANCE, "grew by {grown} bytes");
+    until("memory comes back", || server.resident_bytes() < before + ALLOWANCE / 2);
+}
+
+#[test]
+fn a_reply_beyond_the_limit_of_a_client_ends_there() {
+    let (server, before) = server();
+    let mut witness = server.connect();
+    ask(&mut witness, "CONFIG SET client-output-buffer-limit 4mb");
+    assert_eq!(to_the_end(&mut ask_for_all(&server)), "");
+    until("it is said", || server.log().contains("exceeds its buffers"));
+    let grown = server.peak_bytes().saturating_sub(before);
+    assert!(grown < ALLOWANCE / 2, "grew by {grown} bytes");
+    // A reply that nobody wants has no length.
+    let mut stream = server.stream();
+    stream
+        .write_all(b"CLIENT REPLY OFF\r\nLRANGE list 0 -1\r\nCLIENT REPLY ON\r\nQUIT\r\n")
+        .unwrap();
+    assert_eq!(to_the_end(&mut stream), "+OK\r\n+OK\r\n");
+    let grown = server.peak_bytes().saturating_sub(before);
+    assert!(grown < ALLOWANCE / 2, "grew by {grown} bytes");
+    // What fits is whole.
+    let Resp::Array(Some(elements)) = ask(&mut witness, "LRANGE list 0 29999") else { panic!() };
+    assert_eq!(elements.len(), 30_000);
+}
+
+#[test]
+fn a_reply_that_brings_all_clients_beyond_their_limit_ends_there() {
+    let (server, before) = server();
+    let mut witness = server.connect();
+    ask(&mut witness, "CONFIG SET maxmemory-clients 150mb");
+    let mut streams: Vec<UnixStream> = (0..4).map(|_| ask_for_all(&server)).collect();
+    let answered = streams.iter_mut().map(reads_head).filter(|answered| *answered).count();
+    assert_eq!(answered, 2);
+    assert_eq!(info(&mut witness, "stats", "evicted_clients"), 2);
+    assert!(server.log().contains("beyond their limit"));
+    let grown = server.peak_bytes().saturating_sub(before);
+    assert!(grown < (150 << 20) + ALLOWANCE, "grew by {grown} bytes");
+}
+
+#[test]
+fn a_transaction_whose_replies_are_too_long_runs_whole_and_takes_no_more() {
+    let (server, before) = server();
+    let mut witness = server.connect();
+    ask(&mut witness, "CONFIG SET client-output-buffer-limit 100mb");
+    let mut stream = server.stream();
+    let reads = b"LRANGE list 0 -1\r\n".repeat(20);
+    stream.write_all(&[b"MULTI\r\n", &reads[..], b"SET k v\r\nEXEC\r\n"].concat()).unwrap();
+    let told_first = to_the_end(&mut stream);
+    assert!(!told_first.contains('*'), "a part of the replies was sent");
+    assert_eq!(told(&mut witness, "GET k"), "v");
+    let grown = server.peak_bytes().saturating_sub(before);
+    assert!(grown < (100 << 20) + ALLOWANCE, "grew by {grown} bytes");
+}
