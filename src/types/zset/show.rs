@@ -139,7 +139,7 @@ impl Show<'_> {
 #[cfg(test)]
 mod tests {
     use crate::options::Options;
-    use crate::types::{By, Db, ZRange};
+    use crate::types::{By, Db, ZAdd, ZRange};
 
     #[test]
     fn every_range_of_positions_is_that_part_of_all_whichever_way_it_is_walked() {
@@ -147,7 +147,8 @@ mod tests {
         let db = Db::open(":memory:", Options::default()).unwrap();
         let name = |n: i64| format!("member {n:02}");
         for n in 0..MEMBERS {
-            db.zadd(b"z", n as f64 / 4.0, name(n).as_bytes()).unwrap();
+            let member = name(n);
+            db.zadd(b"z", &[(n as f64 / 4.0, member.as_bytes())], ZAdd::default()).unwrap();
         }
         for reverse in [false, true] {
             let all: Vec<String> = match reverse {
