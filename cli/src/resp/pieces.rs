@@ -74,15 +74,23 @@ const WRITES: [&str; 20] = [
     "SELECT 1",
 ];
 
+fn below(random: &mut SplitMix64, bound: usize) -> usize {
+    usize::try_from(random.below(bound as u64)).unwrap()
+}
+
+fn one_of<'a>(random: &mut SplitMix64, texts: &[&'a str]) -> &'a str {
+    texts[below(random, texts.len())]
+}
+
 /// A line of one of these forms, its letters replaced.
 fn command(random: &mut SplitMix64, form: &str) -> Vec<Vec<u8>> {
     let text = |random: &mut SplitMix64, word: &str| match word {
-        "KEY" => KEYS[random.below(KEYS.len() as u64) as usize].to_owned(),
+        "KEY" => one_of(random, &KEYS).to_owned(),
         "N" => (random.below(60) as i64 - 30).to_string(),
         "C" => random.below(5).to_string(),
         "S" => (random.below(30) as f64 / 4.0 - 3.0).to_string(),
         "M" => format!("m{}", random.below(60)),
-        "B" => format!("big {}", "\r\n".repeat(random.below(3000) as usize)),
+        "B" => format!("big {}", "\r\n".repeat(below(random, 3000))),
         other => other.to_owned(),
     };
     let word = |word: &str| match word.split_at_checked(1) {
@@ -103,7 +111,7 @@ fn life(seed: u64) -> Vec<Vec<Vec<u8>>> {
             return command(random, if in_multi { "MULTI" } else { "EXEC" });
         }
         let forms: &[&str] = if random.one_in(2) { &READS } else { &WRITES };
-        let form = forms[random.below(forms.len() as u64) as usize];
+        let form = one_of(random, forms);
         command(random, form)
     };
     let mut commands: Vec<_> = (0..COMMANDS).map(&mut next).collect();

@@ -336,7 +336,7 @@ impl Connection {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => self.client.fate = Fate::Dies,
             }
-            return;
+            return self.forget_sent();
         }
         if !self.has_output() {
             self.sent = 0;
@@ -344,6 +344,16 @@ impl Connection {
             if self.output.capacity() > KEPT_BUFFER {
                 self.output = Vec::new();
             }
+        }
+    }
+
+    /// Gives back what is sent of a long reply once commands may run again: the next one would
+    /// stand behind it.
+    fn forget_sent(&mut self) {
+        if self.sent >= ENOUGH_OUTPUT && self.output.len() - self.sent < ENOUGH_OUTPUT {
+            self.output.drain(..self.sent);
+            self.output.shrink_to(2 * ENOUGH_OUTPUT);
+            self.sent = 0;
         }
     }
 

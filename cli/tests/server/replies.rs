@@ -78,6 +78,22 @@ fn replies_that_are_taken_leave_nothing() {
 }
 
 #[test]
+fn a_reply_does_not_stand_behind_those_that_were_taken() {
+    let (server, before) = server();
+    let mut stream = server.stream();
+    stream.write_all(&b"LRANGE list 0 -1\r\n".repeat(4)).unwrap();
+    let mut buffer = vec![0; 64 << 10];
+    let mut left = 4 * (b"*600000\r\n".len() + ELEMENTS * (ELEMENT_BYTES + 8));
+    while left > 0 {
+        let len = stream.read(&mut buffer).unwrap();
+        assert!(len > 0, "the reply ended early");
+        left -= len;
+    }
+    let grown = server.peak_bytes().saturating_sub(before);
+    assert!(grown < REPLY_BYTES + ALLOWANCE, "grew by {grown} bytes");
+}
+
+#[test]
 fn a_reply_beyond_the_limit_of_a_client_ends_there() {
     let (server, before) = server();
     let mut witness = server.connect();
