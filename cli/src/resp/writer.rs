@@ -92,10 +92,16 @@ impl<'a> Writer<'a> {
 
     fn number(&mut self, kind: u8, number: impl itoa::Integer) {
         if self.has_room(FRAME) {
-            self.out.push(kind);
-            self.out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-            self.out.extend_from_slice(b"\r\n");
+            self.put_number(kind, number);
         }
+    }
+
+    /// Where there is room.
+    #[inline]
+    fn put_number(&mut self, kind: u8, number: impl itoa::Integer) {
+        self.out.push(kind);
+        self.out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+        self.out.extend_from_slice(b"\r\n");
     }
 
     fn line(&mut self, kind: u8, text: &[u8]) {
@@ -127,7 +133,7 @@ impl<'a> Writer<'a> {
     #[inline]
     pub(crate) fn bulk(&mut self, bytes: &[u8]) {
         if self.has_room(bytes.len() + FRAME) {
-            self.number(b'$', bytes.len());
+            self.put_number(b'$', bytes.len());
             self.out.extend_from_slice(bytes);
             self.out.extend_from_slice(b"\r\n");
             self.forecast.count();
@@ -140,7 +146,7 @@ impl<'a> Writer<'a> {
             return self.bulk(text.as_bytes());
         }
         if self.has_room(text.len() + FRAME) {
-            self.number(b'=', text.len() + 4);
+            self.put_number(b'=', text.len() + 4);
             self.out.extend_from_slice(b"txt:");
             self.out.extend_from_slice(text.as_bytes());
             self.out.extend_from_slice(b"\r\n");
