@@ -15,7 +15,7 @@ const META: usize = 0;
 const DATA: usize = 1;
 
 fn open(fs: &MemFs, options: &Options) -> Db {
-    let options = Options { ttl_cleaner_interval_s: 0, ..options.clone() };
+    let options = Options { ttl_cleaner_interval_s: 0, packed_max_members: 0, ..options.clone() };
     let clock = Arc::new(ManualClock::at(1000));
     Db::open_on(Arc::new(fs.clone()), Path::new("/db"), options, clock).unwrap()
 }

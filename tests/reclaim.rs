@@ -12,8 +12,9 @@ use lsmkv::types::ExpireIf;
 use lsmkv::{Db, Options, Reply, SyncMode};
 use parking_lot::Mutex;
 
+/// Without a cleaner, and with rows for every collection, however small: it is about rows.
 fn quiet() -> Options {
-    Options { ttl_cleaner_interval_s: 0, ..Options::default() }
+    Options { ttl_cleaner_interval_s: 0, packed_max_members: 0, ..Options::default() }
 }
 
 fn open(fs: &MemFs, options: &Options) -> Db {

@@ -5,8 +5,9 @@
 //! String         [flags:1][expire_ms:8 LE][value]
 //! Hash Set ZSet  [flags:1][expire_ms:8 LE][version:8 LE][size:8 LE][wear]
 //! List           [flags:1][expire_ms:8 LE][version:8 LE][head:8 LE][tail:8 LE]
+//! packed         [flags:1][expire_ms:8 LE][members], a small Hash, Set or ZSet: encoding::packed
 //!
-//! flags          bit 7 always set; bits 4-6 the encoding, 0 as drawn; bits 0-3 the type
+//! flags          bit 7 always set; bits 4-6 the encoding, 1 for packed, else 0; bits 0-3 the type
 //! expire_ms      milliseconds since 1970 at which the key ceases to exist; 0 = never
 //! version        which rows of the data and score trees are this collection's
 //! size           number of members, never 0
@@ -16,6 +17,9 @@
 
 use std::fmt;
 
+use bytes::Bytes;
+
+use crate::encoding::packed::Packed;
 use crate::encoding::wear::Wear;
 use crate::io::codec::{Reader, put_u64};
 
@@ -25,6 +29,7 @@ pub const HEADER_BYTES: usize = 9;
 const ALWAYS_SET: u8 = 0x80;
 const ENCODING_MASK: u8 = 0x70;
 const TYPE_MASK: u8 = 0x0f;
+const PACKED: u8 = 0x10;
 
 /// The type of a key. The numbers are on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,10 +109,10 @@ impl Header {
             return Err(Malformed::Flags(flags));
         }
         let kind = Type::from_flags(flags).ok_or(Malformed::Flags(flags))?;
-        if flags & ENCODING_MASK != 0 {
-            return Err(Malformed::Encoding(flags));
+        match (flags & ENCODING_MASK, kind) {
+            (0, _) | (PACKED, Type::Hash | Type::Set | Type::ZSet) => Ok(Self { kind, expire_ms }),
+            _ => Err(Malformed::Encoding(flags)),
         }
-        Ok(Self { kind, expire_ms })
     }
 
     /// Whether the key has ceased to exist at `now_ms`.
@@ -147,18 +152,39 @@ pub enum Body {
         /// Index after the last one.
         tail: u64,
     },
+    /// Hash, Set, ZSet: all there is of it.
+    Packed(Packed),
+}
+
+/// Whether a record holds its members itself: it names no rows.
+#[inline]
+pub fn is_packed(record: &[u8]) -> bool {
+    record.first().is_some_and(|flags| flags & ENCODING_MASK == PACKED)
 }
 
 impl Body {
-    /// Names the rows of the collection.
-    pub fn version(&self) -> u64 {
+    /// Names the rows of the collection, if it has any.
+    pub fn version(&self) -> Option<u64> {
         match self {
-            Self::Members { version, .. } | Self::Span { version, .. } => *version,
+            Self::Members { version, .. } | Self::Span { version, .. } => Some(*version),
+            Self::Packed(_) => None,
+        }
+    }
+
+    /// How many members or elements it has.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Members { size, .. } => *size,
+            Self::Span { head, tail, .. } => tail.saturating_sub(*head),
+            Self::Packed(packed) => packed.size(),
         }
     }
 
     /// Reads what follows the header of a record that is no String.
     pub fn decode(kind: Type, record: &[u8]) -> Result<Self, Malformed> {
+        if is_packed(record) {
+            return Packed::decode(&Bytes::copy_from_slice(record)).map(Self::Packed);
+        }
         let mut reader = Reader::new(record.get(HEADER_BYTES..).unwrap_or_default());
         let body = (|| {
             let version = reader.u64()?;
@@ -184,9 +210,11 @@ pub fn encode_collection(header: Header, body: &Body) -> Vec<u8> {
     let rest = match body {
         Body::Members { wear, .. } => 16 + wear.encoded_len(),
         Body::Span { .. } => 24,
+        Body::Packed(packed) => packed.encoded_len(),
     };
     let mut record = Vec::with_capacity(HEADER_BYTES + rest);
-    record.push(ALWAYS_SET | header.kind as u8);
+    let encoding = if matches!(body, Body::Packed(_)) { PACKED } else { 0 };
+    record.push(ALWAYS_SET | encoding | header.kind as u8);
     put_u64(&mut record, header.expire_ms);
     match body {
         Body::Members { version, size, wear } => {
@@ -199,6 +227,7 @@ pub fn encode_collection(header: Header, body: &Body) -> Vec<u8> {
             put_u64(&mut record, *head);
             put_u64(&mut record, *tail);
         }
+        Body::Packed(packed) => packed.encode(&mut record),
     }
     record
 }
@@ -236,7 +265,10 @@ mod tests {
         assert_eq!(with_flags(0x01), Err(Malformed::Flags(0x01)));
         assert_eq!(with_flags(0x80), Err(Malformed::Flags(0x80)));
         assert_eq!(with_flags(0x86), Err(Malformed::Flags(0x86)));
-        assert_eq!(with_flags(0x92), Err(Malformed::Encoding(0x92)));
+        for later in [0x91, 0x93, 0xa2, 0xf5] {
+            assert_eq!(with_flags(later), Err(Malformed::Encoding(later)));
+        }
+        assert_eq!(with_flags(0x92).unwrap().kind, Type::Hash);
         assert_eq!(with_flags(0x85).unwrap().kind, Type::ZSet);
         assert_eq!(Header::decode(&[0x81; 8]), Err(Malformed::Short(8)));
     }

@@ -7,4 +7,5 @@ pub mod groups;
 pub mod keys;
 pub mod meta;
 pub mod order;
+pub mod packed;
 pub mod wear;

@@ -17,6 +17,7 @@ use bytes::Bytes;
 
 use crate::encoding::keys::{Prefix, prefix, row_key, score_key};
 use crate::encoding::meta::{Body, Header, Type, encode_collection};
+use crate::encoding::packed::Packed;
 use crate::encoding::wear::Wear;
 use crate::engine::{Batch, TreeId, WriteOptions};
 use crate::error::Result;
@@ -58,8 +59,7 @@ impl<'s> Tx<'s> {
         size: u64,
     ) -> Result<i64> {
         if size > 0 {
-            let body = Body::Members { version: build.version, size, wear: Wear::default() };
-            build.finish(self, key, Header { kind, expire_ms: 0 }, &body)?;
+            build.finish_members(self, key, Header { kind, expire_ms: 0 }, size)?;
         } else if self.record(key)?.is_some() {
             self.delete_record(key);
         }
@@ -114,6 +114,41 @@ impl<'s> Build<'s> {
         #[cfg(test)]
         self.store.builds().spilled();
         Ok(())
+    }
+
+    /// Makes `key` a hash, set or sorted set of the `size` members that were written, once the
+    /// transaction is committed.
+    pub(crate) fn finish_members(
+        self,
+        tx: &mut Tx<'s>,
+        key: &[u8],
+        header: Header,
+        size: u64,
+    ) -> Result<()> {
+        if let Some(packed) = self.packed(size)? {
+            return tx.put_record(key, encode_collection(header, &Body::Packed(packed)));
+        }
+        let body = Body::Members { version: self.version, size, wear: Wear::default() };
+        self.finish(tx, key, header, &body)
+    }
+
+    /// The members as they are in a record, if they fit into one.
+    fn packed(&self, size: u64) -> Result<Option<Packed>> {
+        let packing = self.store.packing();
+        if self.spilled || size > packing.members {
+            return Ok(None);
+        }
+        let mut packed = Packed::default();
+        for row in self.rows.operations() {
+            let row = row?;
+            let member = row.key.get(self.prefix.len()..).unwrap_or_default();
+            let fits = row.tree != DATA
+                || packed.put(member, row.value, packing.bytes).is_ok_and(|fits| fits);
+            if !fits {
+                return Ok(None);
+            }
+        }
+        Ok(Some(packed))
     }
 
     /// Makes `key` the collection that was built, once the transaction is committed.

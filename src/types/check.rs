@@ -12,6 +12,7 @@ use crate::encoding::order::score_from_bytes;
 use crate::encoding::wear::Wear;
 use crate::engine::{Iter, IterOptions, Reader, TreeId};
 use crate::error::Result;
+use crate::types::packing::each_member;
 use crate::types::store::Store;
 use crate::types::txn::{DATA, META, SCORE};
 
@@ -87,10 +88,11 @@ impl Check {
                 return Ok(());
             }
         };
-        if !self.versions.insert(body.version()) {
-            self.problem(name, || format!("version {} is another key's too", body.version()));
+        let version = body.version().unwrap_or_default();
+        if body.version().is_some() && !self.versions.insert(version) {
+            self.problem(name, || format!("version {version} is another key's too"));
         }
-        let prefix = prefix(space, key, body.version());
+        let prefix = prefix(space, key, version);
         let subject = Subject { name: name.to_owned(), prefix };
         match body {
             Body::Span { head, tail, .. } => self.list(&subject, head, tail),
@@ -98,6 +100,13 @@ impl Check {
                 self.sorted_set(&subject, size, &wear)
             }
             Body::Members { size, .. } => self.members(&subject, size, |_, _, _| Ok(())),
+            Body::Packed(packed) => {
+                let scored = |_: &[u8], _: &[u8], _: Option<f64>| ();
+                if packed.validate().is_err() || each_member(&packed, key, kind, scored).is_err() {
+                    self.problem(name, || "the members in its record cannot be read".to_owned());
+                }
+                Ok(())
+            }
         }
     }
 
@@ -205,12 +214,12 @@ fn shown(member: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::encoding::meta::encode_collection;
-    use crate::options::Options;
     use crate::types::Db;
+    use crate::types::testing::unpacked;
 
     /// A store with a collection of each type, and what a check finds after `damage` to the rows.
     fn problems(damage: impl FnOnce(&mut crate::types::txn::Tx<'_>) -> Result<()>) -> Vec<String> {
-        let db = Db::open(":memory:", Options::default()).unwrap();
+        let db = Db::open(":memory:", unpacked()).unwrap();
         for command in [
             &[&b"HSET"[..], b"h", b"f", b"v", b"g", b"v"][..],
             &[b"RPUSH", b"l", b"a", b"b", b"c", b"d"],
@@ -226,7 +235,7 @@ mod tests {
     fn rows_of(tx: &crate::types::txn::Tx<'_>, key: &[u8]) -> (Body, Prefix) {
         let record = tx.record(key).unwrap().unwrap();
         let body = tx.body(key, &record).unwrap();
-        let prefix = prefix(tx.space(), key, body.version());
+        let prefix = prefix(tx.space(), key, body.version().unwrap());
         (body, prefix)
     }
 

@@ -1,27 +1,31 @@
 //! Members of hashes, sets and sorted sets: the one place that knows how they are stored.
 //!
 //! A [`Collection`] is loaded from its record, changed member by member, and saved: the record is
-//! written when the number of members changed, and deleted with the last one. Other encodings can
-//! stand behind this without touching the commands.
+//! written when the number of members changed, and deleted with the last one. The members are rows
+//! of the data tree or, of a small one, in the record itself (`packing`).
 
 use bytes::Bytes;
 
-use crate::encoding::keys::{Prefix, after_prefix, prefix, row_key};
-use crate::encoding::meta::{Body, Header, Type, encode_collection};
+use crate::encoding::keys::{Prefix, after_prefix, prefix, row_key, score_key};
+use crate::encoding::meta::{Body, Header, Type, encode_collection, is_packed};
+use crate::encoding::packed::Packed;
 use crate::encoding::wear::Wear;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::txn::{DATA, SCORE, Tx, Walk};
+use crate::types::packing;
+use crate::types::txn::{DATA, SCORE, Tx, Walk, malformed};
 
 /// A hash, set or sorted set that exists or is being made.
 #[derive(Clone, Debug)]
 pub(crate) struct Collection {
     key: Vec<u8>,
     header: Header,
-    version: u64,
     size: u64,
+    changed: bool,
+    /// The members, if they are in the record. Then it has no version, no wear, and no prefix.
+    packed: Option<Packed>,
+    version: u64,
     wear: Wear,
     prefix: Prefix,
-    changed: bool,
     /// Made by this command: all its rows are kept aside.
     is_new: bool,
 }
@@ -30,12 +34,16 @@ impl Tx<'_> {
     /// The collection at `key`, if the key exists; an error if it is of another type.
     pub(crate) fn collection(&self, key: &[u8], kind: Type) -> Result<Option<Collection>> {
         let Some(record) = self.typed(key, kind)? else { return Ok(None) };
+        if is_packed(&record.bytes) {
+            let packed = Packed::decode(&record.bytes).map_err(|why| malformed(key, why))?;
+            return Ok(Some(Collection::packed(key, record.header, packed)));
+        }
         match self.body(key, &record)? {
             Body::Members { version, size, wear } => {
-                let new = Collection::new(self, key, record.header, version);
+                let new = Collection::with_rows(self, key, record.header, version);
                 Ok(Some(Collection { size, wear, is_new: false, ..new }))
             }
-            Body::Span { .. } => Err(Error::new(ErrorKind::Corrupt, "a list where none belongs")),
+            _ => Err(Error::new(ErrorKind::Corrupt, "a list where none belongs")),
         }
     }
 
@@ -50,8 +58,12 @@ impl Tx<'_> {
     /// A new empty collection that will replace whatever `key` is, once it is saved with a member.
     pub(crate) fn new_collection(&mut self, key: &[u8], kind: Type) -> Result<Collection> {
         self.store().limits().check_key(key)?;
+        let header = Header { kind, expire_ms: 0 };
+        if self.store().packing().is_on() {
+            return Ok(Collection::packed(key, header, Packed::default()));
+        }
         let version = self.new_version();
-        Ok(Collection::new(self, key, Header { kind, expire_ms: 0 }, version))
+        Ok(Collection::with_rows(self, key, header, version))
     }
 
     /// Writes the record of a collection that changed, or deletes it if no member is left.
@@ -62,6 +74,10 @@ impl Tx<'_> {
         if collection.size == 0 {
             self.delete_record(&collection.key);
             return Ok(());
+        }
+        if let Some(packed) = &collection.packed {
+            let body = Body::Packed(packed.clone());
+            return self.put_record(&collection.key, encode_collection(collection.header, &body));
         }
         let mut wear = collection.wear.clone();
         if collection.is_worn() && self.has_room_to_renew() {
@@ -76,11 +92,48 @@ impl Tx<'_> {
 }
 
 impl Collection {
-    /// Without members.
-    fn new(tx: &Tx<'_>, key: &[u8], header: Header, version: u64) -> Self {
+    /// Without members, which will have rows.
+    fn with_rows(tx: &Tx<'_>, key: &[u8], header: Header, version: u64) -> Self {
         let prefix = prefix(tx.space(), key, version);
-        let (key, wear) = (key.to_vec(), Wear::default());
-        Self { key, header, version, size: 0, wear, prefix, changed: false, is_new: true }
+        Self { version, prefix, packed: None, ..Self::packed(key, header, Packed::default()) }
+    }
+
+    /// With these members.
+    fn packed(key: &[u8], header: Header, packed: Packed) -> Self {
+        Self {
+            key: key.to_vec(),
+            header,
+            size: packed.size(),
+            changed: false,
+            packed: Some(packed),
+            version: 0,
+            wear: Wear::default(),
+            prefix: Prefix::new(),
+            is_new: true,
+        }
+    }
+
+    /// Whether the members are in the record.
+    pub(crate) fn is_packed(&self) -> bool {
+        self.packed.is_some()
+    }
+
+    /// Gives the members rows, and room for more.
+    fn unpack(&mut self, tx: &mut Tx<'_>) -> Result<()> {
+        let Some(packed) = self.packed.take() else { return Ok(()) };
+        (self.version, self.changed, self.is_new) = (tx.new_version(), true, true);
+        self.prefix = prefix(tx.space(), &self.key, self.version);
+        let (key, kind) = (std::mem::take(&mut self.key), self.header.kind);
+        let unpacked = packing::each_member(&packed, &key, kind, |member, value, score| {
+            tx.put_row(DATA, &row_key(&self.prefix, member), Bytes::copy_from_slice(value));
+            if let Some(score) = score {
+                let row = score_key(&self.prefix, score, member);
+                self.admit_score(&row);
+                tx.put_row(SCORE, &row, Bytes::new());
+            }
+        });
+        self.key = key;
+        unpacked
     }
 
     /// Whose it is.
@@ -116,6 +169,9 @@ impl Collection {
 
     /// What is stored beside a member.
     pub(crate) fn get(&self, tx: &Tx<'_>, member: &[u8]) -> Result<Option<Bytes>> {
+        if let Some(packed) = &self.packed {
+            return packed.get(member).map_err(|why| malformed(&self.key, why));
+        }
         match (self.size, self.is_new) {
             (0, _) => Ok(None),
             (_, true) => Ok(tx.row_aside(DATA, &row_key(&self.prefix, member))),
@@ -147,6 +203,9 @@ impl Collection {
         let limits = tx.store().limits();
         limits.check_value(member)?;
         limits.check_value(&value)?;
+        if self.put_packed(tx, member, &value, exists)? {
+            return Ok(());
+        }
         tx.put_row(DATA, &row_key(&self.prefix, member), value);
         if !exists {
             self.size += 1;
@@ -155,8 +214,34 @@ impl Collection {
         Ok(())
     }
 
+    /// Sets a member in the record, if it is there that they are and there is room.
+    fn put_packed(
+        &mut self,
+        tx: &mut Tx<'_>,
+        member: &[u8],
+        value: &[u8],
+        exists: bool,
+    ) -> Result<bool> {
+        let Some(packed) = &mut self.packed else { return Ok(false) };
+        let (packing, members) = (tx.store().packing(), self.size + u64::from(!exists));
+        let put = members <= packing.members
+            && packed.put(member, value, packing.bytes).map_err(|why| malformed(&self.key, why))?;
+        if !put {
+            self.unpack(tx)?;
+            return Ok(false);
+        }
+        (self.size, self.changed) = (members, true);
+        Ok(true)
+    }
+
     /// Removes a member; returns what was stored beside it.
     pub(crate) fn remove(&mut self, tx: &mut Tx<'_>, member: &[u8]) -> Result<Option<Bytes>> {
+        if let Some(packed) = &mut self.packed {
+            let old = packed.remove(member).map_err(|why| malformed(&self.key, why))?;
+            self.size = packed.size();
+            self.changed |= old.is_some();
+            return Ok(old);
+        }
         let old = self.get(tx, member)?;
         if old.is_some() {
             tx.remove_row(DATA, &row_key(&self.prefix, member));
@@ -174,6 +259,9 @@ impl Collection {
 
     /// Members from `first` on (`backward`: before it, the last one first; all if it is empty).
     pub(crate) fn walk_from(&self, tx: &Tx<'_>, first: &[u8], backward: bool) -> Result<Walk> {
+        if let Some(packed) = &self.packed {
+            return packing::walk(packed, &self.key, first, backward);
+        }
         let end = after_prefix(&self.prefix);
         let bound = row_key(&self.prefix, first);
         match backward {
@@ -203,6 +291,9 @@ impl Collection {
         upper: Option<&[u8]>,
         backward: bool,
     ) -> Result<Walk> {
+        if let Some(packed) = &self.packed {
+            return packing::walk_scores(packed, &self.key, (lower, upper), backward);
+        }
         let lower = row_key(&self.prefix, self.wear.not_before(lower));
         let upper = match self.wear.at_most(upper) {
             Some(upper) => Some(row_key(&self.prefix, upper).to_vec()),

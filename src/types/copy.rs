@@ -1,12 +1,12 @@
 //! RENAME, COPY, MOVE: a key's value under another name or in another database.
 //!
-//! A string is one record. The rows of a collection bear its key, so they are written again under
-//! a version of their own, as they are walked: the time is that of the number of members, the
-//! memory is bounded (see `build`). The old rows are not touched: no record names them any more.
+//! A string, or a collection that is packed, is one record. Rows bear the key, so they are written
+//! again under a version of their own, as they are walked: the time is that of the number of
+//! members, the memory is bounded (see `build`). The old rows are not touched: no record names them
+//! any more.
 
 use crate::encoding::keys::{after_prefix, prefix, row_key};
-use crate::encoding::meta::{Body, Type};
-use crate::encoding::wear::Wear;
+use crate::encoding::meta::{Body, Type, is_packed};
 use crate::engine::TreeId;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::build::Build;
@@ -96,33 +96,29 @@ impl Tx<'_> {
 
     /// Gives `to` in `database` the value and expiry of `key`, in place of whatever it has.
     fn duplicate(&mut self, key: &[u8], record: &Record, database: u32, to: &[u8]) -> Result<()> {
-        if record.header.kind == Type::String {
+        let header = record.header;
+        if header.kind == Type::String || is_packed(&record.bytes) {
             let bytes = record.bytes.to_vec();
             return self.on_database(database, |tx| tx.put_record(to, bytes));
         }
-        let body = self.body(key, record)?;
-        let source = prefix(self.space(), key, body.version());
+        let (body, space) = (self.body(key, record)?, self.space());
+        let source = prefix(space, key, body.version().unwrap_or_default());
         self.on_database(database, |tx| {
             let mut build = tx.build(to)?;
-            let version = build.version();
-            let copied = match body {
-                Body::Members { size, .. } => {
-                    let end = after_prefix(&source);
-                    tx.copy_rows(DATA, &source, &source, end.as_deref(), &mut build)?;
-                    if record.header.kind == Type::ZSet {
-                        tx.copy_rows(SCORE, &source, &source, end.as_deref(), &mut build)?;
-                    }
-                    Body::Members { version, size, wear: Wear::default() }
-                }
-                Body::Span { head, tail, .. } => {
-                    // Rows outside are dead.
-                    let first = row_key(&source, &head.to_be_bytes());
-                    let end = row_key(&source, &tail.to_be_bytes());
-                    tx.copy_rows(DATA, &source, &first, Some(&end), &mut build)?;
-                    Body::Span { version, head, tail }
-                }
-            };
-            build.finish(tx, to, record.header, &copied)
+            if let Body::Span { head, tail, .. } = body {
+                // Rows outside are dead.
+                let first = row_key(&source, &head.to_be_bytes());
+                let end = row_key(&source, &tail.to_be_bytes());
+                tx.copy_rows(DATA, &source, &first, Some(&end), &mut build)?;
+                let copied = Body::Span { version: build.version(), head, tail };
+                return build.finish(tx, to, header, &copied);
+            }
+            let end = after_prefix(&source);
+            tx.copy_rows(DATA, &source, &source, end.as_deref(), &mut build)?;
+            if header.kind == Type::ZSet {
+                tx.copy_rows(SCORE, &source, &source, end.as_deref(), &mut build)?;
+            }
+            build.finish_members(tx, to, header, body.size())
         })
     }
 
@@ -149,11 +145,11 @@ mod tests {
     use super::*;
     use crate::encoding::keys::score_key;
     use crate::encoding::order::score_bytes;
-    use crate::options::Options;
+    use crate::types::testing::unpacked;
     use crate::types::{Db, ExpireIf};
 
     fn db() -> Db {
-        Db::open(":memory:", Options::default()).unwrap()
+        Db::open(":memory:", unpacked()).unwrap()
     }
 
     /// One key of each type, each with two members.
@@ -191,7 +187,7 @@ mod tests {
             if record.header.kind == Type::String {
                 rows.push(record.value().to_vec());
             } else {
-                let prefix = prefix(tx.space(), key, tx.body(key, &record)?.version());
+                let prefix = prefix(tx.space(), key, tx.body(key, &record)?.version().unwrap());
                 for tree in [DATA, SCORE] {
                     let mut walk =
                         tx.rows(tree, &prefix, after_prefix(&prefix).as_deref(), false)?;

@@ -248,7 +248,8 @@ mod tests {
         for n in 0..2000 {
             db.set(format!("key:{n}").as_bytes(), b"v").unwrap();
         }
-        db.hset(b"h", &[(b"f", b"v")]).unwrap();
+        let large = vec![b'v'; 2000];
+        db.hset(b"h", &[(b"f", b"v"), (b"g", &large)]).unwrap();
         db.pexpire(b"key:7", 500, ExpireIf::ALWAYS).unwrap();
         db.flush().unwrap();
         let count = |db: &Db| {

@@ -1,5 +1,6 @@
 //! The longest key and value a store accepts.
 
+use crate::encoding::packed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
 
@@ -45,7 +46,8 @@ impl Limits {
     pub(crate) fn widen(&self, mut options: Options) -> Options {
         let wrapped = |bytes: u64| bytes.saturating_add(64).min(ENGINE_MAX);
         options.max_key_bytes = wrapped(self.key.saturating_mul(2).saturating_add(self.value));
-        options.max_value_bytes = wrapped(self.value);
+        // A record may hold a whole collection.
+        options.max_value_bytes = wrapped(self.value.max(packed::MOST_BYTES));
         options
     }
 }

@@ -75,14 +75,14 @@ mod tests {
     use super::*;
     use crate::encoding::keys::row_key;
     use crate::error::ErrorKind;
-    use crate::options::Options;
     use crate::types::Db;
+    use crate::types::testing::unpacked;
     use crate::types::txn::DATA;
 
     #[test]
     fn rows_that_are_not_as_many_as_counted_are_damage() {
         for (member, value) in [("b", None), ("c", Some(""))] {
-            let db = Db::open(":memory:", Options::default()).unwrap();
+            let db = Db::open(":memory:", unpacked()).unwrap();
             db.sadd(b"k", &[b"a", b"b"]).unwrap();
             assert_eq!(db.smembers(b"k").unwrap(), ["a", "b"]);
             let damage = |tx: &mut Tx<'_>| {

@@ -37,6 +37,7 @@ mod listing;
 pub(crate) mod long_double;
 pub(crate) mod number;
 mod object;
+mod packing;
 mod random_key;
 mod reclaim;
 mod renew;

@@ -85,12 +85,12 @@ fn string_encoding(record: &Record) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Options;
     use crate::types::Db;
+    use crate::types::testing::unpacked;
 
     #[test]
     fn encodings_are_those_of_the_reference() {
-        let db = Db::open(":memory:", Options::default()).unwrap();
+        let db = Db::open(":memory:", unpacked()).unwrap();
         let encoding = |key: &[u8]| db.object_encoding(key).unwrap();
         assert_eq!(encoding(b"k"), None);
         for (value, name) in [

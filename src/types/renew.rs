@@ -9,8 +9,7 @@
 //! The work is a fraction of a row for each removed one, and bounded for a single command by
 //! [`MOST_MEMBERS`] and `Store::spare_bytes`.
 
-use crate::encoding::meta::{Body, Type};
-use crate::encoding::wear::Wear;
+use crate::encoding::meta::Type;
 use crate::error::Result;
 use crate::types::collection::Collection;
 use crate::types::txn::Tx;
@@ -53,9 +52,7 @@ impl Tx<'_> {
                 _ => build.put_member(member, value)?,
             }
         }
-        let (version, size) = (build.version(), worn.len());
-        let body = Body::Members { version, size, wear: Wear::default() };
-        build.finish(self, worn.key(), worn.header(), &body)?;
+        build.finish_members(self, worn.key(), worn.header(), worn.len())?;
         Ok(true)
     }
 
@@ -72,10 +69,11 @@ impl Tx<'_> {
 mod tests {
     use super::*;
     use crate::options::Options;
+    use crate::types::testing::unpacked;
     use crate::types::{Db, ZAdd};
 
     fn db() -> Db {
-        Db::open(":memory:", Options::default()).unwrap()
+        Db::open(":memory:", unpacked()).unwrap()
     }
 
     /// Removals that the record of `key` counts, and its version.
@@ -83,7 +81,7 @@ mod tests {
         db.read(|tx| {
             let record = tx.record(key)?.unwrap();
             let collection = tx.collection(key, kind)?.unwrap();
-            Ok((collection.wear().removed(), tx.body(key, &record)?.version()))
+            Ok((collection.wear().removed(), tx.body(key, &record)?.version().unwrap()))
         })
         .unwrap()
     }

@@ -40,7 +40,7 @@ impl<F: FnMut(u64, u64) -> Result<()>> Observer for Watcher<F> {
         if tree == META {
             let header = Header::decode(value).ok().filter(|header| header.kind == Type::ZSet);
             let body = header.and_then(|header| Body::decode(header.kind, value).ok());
-            self.scored.extend(body.map(|body| body.version()));
+            self.scored.extend(body.and_then(|body| body.version()));
         }
         let is_score = || split_row_key(key).is_some_and(|row| self.scored.contains(&row.version));
         tree != DATA || !value.is_empty() || !is_score()

@@ -1,8 +1,8 @@
 //! Members of a collection chosen at random, for HRANDFIELD, SRANDMEMBER, SPOP, ZRANDMEMBER.
 //!
-//! A collection of up to [`COUNTED`] members, or one of which a third or more is asked for, is
-//! counted off from its first member: every member is exactly as likely as any other. Of a larger
-//! one rows are drawn from the engine's runs and blocks (`engine::Sampler`): every member is equally
+//! A collection in its record or of up to [`COUNTED`] members, or one of which a third or more is
+//! asked for, is counted off from its first member: every member is exactly as likely as any other.
+//! Of a larger one rows are drawn from the engine's runs and blocks (`engine::Sampler`): every member is equally
 //! likely, but for those that share a block with more than four times as many others as is usual
 //! in their table, which are less likely by as much.
 //!
@@ -92,7 +92,8 @@ impl Tx<'_> {
     /// order of their bytes, repeated ones come in random order.
     pub(crate) fn sample(&self, from: &Collection, choice: Choice) -> Result<Vec<Sampled>> {
         let mut sampler = Sampler::new(self, from);
-        let counts = from.len() <= COUNTED || choice.count() >= from.len() / 3;
+        let few = from.is_packed() || from.len() <= COUNTED;
+        let counts = few || choice.count() >= from.len() / 3;
         if !counts {
             sampler.look_at_rows()?;
         }

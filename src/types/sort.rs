@@ -282,12 +282,12 @@ fn is_exact_enough(value: f64, text: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::encoding::keys::score_key;
-    use crate::options::Options;
     use crate::types::Db;
+    use crate::types::testing::unpacked;
     use crate::types::txn::SCORE;
 
     fn db_with(elements: &[&str]) -> Db {
-        let db = Db::open(":memory:", Options::default()).unwrap();
+        let db = Db::open(":memory:", unpacked()).unwrap();
         let elements: Vec<&[u8]> = elements.iter().map(|e| e.as_bytes()).collect();
         db.rpush(b"l", &elements).unwrap();
         db

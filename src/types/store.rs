@@ -22,6 +22,7 @@ use crate::types::cleaner::Cleaner;
 use crate::types::conflicts::{Conflicts, KeyId};
 use crate::types::cursors::Cursors;
 use crate::types::limits::Limits;
+use crate::types::packing::Packing;
 use crate::types::reclaim::Reclaim;
 use crate::types::sizes::Sizes;
 use crate::types::spaces::Spaces;
@@ -38,6 +39,7 @@ pub(crate) struct Store {
     reclaim: Arc<Reclaim>,
     cleaner: Cleaner,
     limits: Limits,
+    packing: Packing,
     cursors: Cursors,
     sizes: Sizes,
     conflicts: Arc<Conflicts>,
@@ -81,6 +83,7 @@ impl Store {
     ) -> Result<Self> {
         options.validate()?;
         let limits = Limits { key: options.max_key_bytes, value: options.max_value_bytes };
+        let packing = Packing::of(&options);
         let (sync, databases) = (options.sync, options.databases);
         let txn_max_bytes = usize::try_from(options.txn_max_bytes).unwrap_or(usize::MAX);
         let spare_bytes = usize::try_from(options.log_segment_bytes.min(MOST_SPARE_BYTES) / 4);
@@ -101,6 +104,7 @@ impl Store {
             reclaim,
             cleaner,
             limits,
+            packing,
             cursors,
             sizes: Sizes::default(),
             conflicts: Arc::default(),
@@ -130,6 +134,11 @@ impl Store {
 
     pub(crate) fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// What is kept whole in its record.
+    pub(crate) fn packing(&self) -> Packing {
+        self.packing
     }
 
     pub(crate) fn spaces(&self) -> &Spaces {

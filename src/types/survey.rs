@@ -85,8 +85,8 @@ mod tests {
     use super::*;
     use crate::engine::{FileSystem, MemFs};
     use crate::io::clock::ManualClock;
-    use crate::options::Options;
     use crate::types::ExpireIf;
+    use crate::types::testing::unpacked;
 
     fn flip(fs: &dyn FileSystem, path: &Path) {
         let file = fs.open_write(path).unwrap();
@@ -100,8 +100,7 @@ mod tests {
         let (fs, clock) = (Arc::new(MemFs::new()), Arc::new(ManualClock::at(1000)));
         let open = || {
             let fs: Arc<dyn FileSystem> = Arc::clone(&fs) as Arc<dyn FileSystem>;
-            Db::open_on(fs, Path::new("/store"), Options::default(), Arc::clone(&clock) as _)
-                .unwrap()
+            Db::open_on(fs, Path::new("/store"), unpacked(), Arc::clone(&clock) as _).unwrap()
         };
         let db = open();
         db.set(b"stays", b"v").unwrap();

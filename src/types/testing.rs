@@ -8,6 +8,11 @@ use crate::io::clock::ManualClock;
 use crate::options::Options;
 use crate::types::Db;
 
+/// Options of a store in which every collection has rows, however small.
+pub(crate) fn unpacked() -> Options {
+    Options { packed_max_members: 0, ..Options::default() }
+}
+
 /// An empty store without a cleaner, and its clock, which is set by hand.
 pub(crate) fn with_clock() -> (Db, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(1000));

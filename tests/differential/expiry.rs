@@ -85,9 +85,9 @@ fn steps(lines: &str, ours: &mut Ours) -> Vec<Vec<Step>> {
 }
 
 /// Both sides live through it.
-pub(crate) fn story(redis: &mut Client) -> Result<(), Difference> {
+pub(crate) fn story(redis: &mut Client, packing: usize) -> Result<(), Difference> {
     let fs = MemFs::new();
-    let mut ours = open(&fs);
+    let mut ours = open(&fs, packing);
     compare("before", steps(BEFORE, &mut ours), redis)?;
     ours.compact();
     std::thread::sleep(ALIVE);
@@ -95,7 +95,7 @@ pub(crate) fn story(redis: &mut Client) -> Result<(), Difference> {
     compare("at the end", vec![look(&mut ours)], redis)?;
     sound(&ours)?;
     ours.db().close().unwrap();
-    let mut again = open(&fs);
+    let mut again = open(&fs, packing + 1);
     let state = vec![look(&mut again)];
     let result = compare("after reopening", state, redis).and_then(|()| sound(&again));
     again.db().close().unwrap();

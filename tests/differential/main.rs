@@ -100,10 +100,10 @@ impl Run {
                 break;
             }
             let commands = generator.sequence(seed, usize::try_from(LENGTH).unwrap());
-            let stirred = seed % 2 == 1;
-            if let Err(difference) = run(&commands, stirred, &mut redis, &mut tally) {
+            let setting = (seed % 2 == 1, usize::try_from(seed / 2).unwrap());
+            if let Err(difference) = run(&commands, setting, &mut redis, &mut tally) {
                 let (commands, difference) = shrink(&commands, difference, |fewer| {
-                    run(fewer, stirred, &mut redis, &mut Tally::default())
+                    run(fewer, setting, &mut redis, &mut Tally::default())
                 });
                 let report = format!("seed {seed}:\n{}", difference.report(&commands));
                 let class = difference.class(&commands);
@@ -140,8 +140,12 @@ fn every_reply_and_all_content_are_those_of_redis() {
 #[test]
 fn keys_expire_as_in_redis() {
     let Some(server) = Server::start("differential::expiry") else { return };
-    if let Err(difference) = expiry::story(&mut server.connect()) {
-        panic!("{}", difference.report(&[]));
+    for packing in 0..2 {
+        let mut redis = server.connect();
+        redis.pipeline([&plan::words(&["FLUSHALL"])]).unwrap();
+        if let Err(difference) = expiry::story(&mut redis, packing) {
+            panic!("{}", difference.report(&[]));
+        }
     }
 }
 

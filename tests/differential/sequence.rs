@@ -119,10 +119,16 @@ impl Difference {
     }
 }
 
-pub(crate) fn open(fs: &MemFs) -> Ours {
+/// Members and bytes up to which a collection is in its record: as by default, never, and so few
+/// that collections outgrow it all the time.
+const PACKINGS: [(u32, u32); 3] = [(128, 1024), (0, 1024), (3, 48)];
+
+/// Opens a store with one of the packings; what another one wrote is read as it is.
+pub(crate) fn open(fs: &MemFs, packing: usize) -> Ours {
     let fs = Arc::new(fs.clone());
-    let db = Db::open_on(fs, Path::new("/db"), Options::default(), Arc::new(RealClock)).unwrap();
-    Ours::Store(db)
+    let (packed_max_members, packed_max_bytes) = PACKINGS[packing % PACKINGS.len()];
+    let options = Options { packed_max_members, packed_max_bytes, ..Options::default() };
+    Ours::Store(Db::open_on(fs, Path::new("/db"), options, Arc::new(RealClock)).unwrap())
 }
 
 /// Our answers. Half of the sequences move all data to tables and merge them now and then.
@@ -162,13 +168,13 @@ pub(crate) fn run_on_server(
 /// Runs a sequence on a fresh store and an empty redis.
 pub(crate) fn run(
     commands: &[Command],
-    stirred: bool,
+    (stirred, packing): (bool, usize),
     redis: &mut Client,
     tally: &mut Tally,
 ) -> Result<(), Difference> {
     redis.pipeline([&words(&["FLUSHALL"]), &words(&["SELECT", "0"])]).unwrap();
     let fs = MemFs::new();
-    let mut ours = open(&fs);
+    let mut ours = open(&fs, packing);
     let steps = steps_of(commands, stirred, &mut ours);
     tally.add(commands, &steps);
     compare("reply", steps, redis)?;
@@ -176,7 +182,7 @@ pub(crate) fn run(
     compare("at the end", vec![state], redis)?;
     sound(&ours)?;
     ours.db().close().unwrap();
-    let mut again = open(&fs);
+    let mut again = open(&fs, packing + 1);
     let state = look(&mut again);
     let result = compare("after reopening", vec![state], redis).and_then(|()| sound(&again));
     again.db().close().unwrap();

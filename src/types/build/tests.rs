@@ -9,11 +9,12 @@ use crate::engine::{CrashMode, MemFs};
 use crate::error::ErrorKind;
 use crate::io::clock::ManualClock;
 use crate::options::{Options, SyncMode};
+use crate::types::testing::unpacked;
 use crate::types::txn::{DATA, META, SCORE};
 use crate::types::{Aggregate, By, Combine, Db, SortBy, SortOptions, Type, ZAdd, ZRange};
 
 fn options() -> Options {
-    Options { ttl_cleaner_interval_s: 0, ..Options::default() }
+    Options { ttl_cleaner_interval_s: 0, ..unpacked() }
 }
 
 fn open(fs: &MemFs, options: &Options) -> Db {

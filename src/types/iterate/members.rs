@@ -68,7 +68,7 @@ impl Member {
 /// The rows of one key.
 #[derive(Debug)]
 enum Rows {
-    Members { walk: Walk, collection: Collection, kind: Type },
+    Members { walk: Walk, collection: Box<Collection>, kind: Type },
     Elements(Run),
 }
 
@@ -136,7 +136,7 @@ impl Tx<'_> {
             // The smallest that is greater.
             Some(after) => collection.walk_from(self, &[after, b"\0"].concat(), false)?,
         };
-        Ok(Some(Rows::Members { walk, collection, kind }))
+        Ok(Some(Rows::Members { walk, collection: Box::new(collection), kind }))
     }
 
     fn elements_behind(&self, key: &[u8], range: &MemberRange) -> Result<Option<Rows>> {

@@ -45,7 +45,9 @@ impl Tx<'_> {
             Body::Span { version, head, tail } => {
                 Ok(Some(Elements::new(self, key, record.header, version, head..tail)))
             }
-            Body::Members { .. } => Err(Error::new(ErrorKind::Corrupt, "a list without bounds")),
+            Body::Members { .. } | Body::Packed(_) => {
+                Err(Error::new(ErrorKind::Corrupt, "a list without bounds"))
+            }
         }
     }
 

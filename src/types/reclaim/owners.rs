@@ -9,7 +9,7 @@
 
 use bytes::Bytes;
 
-use crate::encoding::meta::{Body, Header, Type};
+use crate::encoding::meta::{Body, Header, Type, is_packed};
 use crate::engine::{FilterJob, Iter, Sequence};
 use crate::error::Result;
 use crate::types::txn::META;
@@ -35,12 +35,13 @@ enum Named {
 impl Named {
     fn by(record: &[u8]) -> Self {
         let Ok(Header { kind, .. }) = Header::decode(record) else { return Self::Unknown };
-        if kind == Type::String {
+        if kind == Type::String || is_packed(record) {
             return Self::Nothing;
         }
         match Body::decode(kind, record) {
             Ok(Body::Members { version, .. }) => Self::Members(version),
             Ok(Body::Span { version, head, tail }) => Self::Span(version, head, tail),
+            Ok(Body::Packed(_)) => Self::Nothing,
             Err(_) => Self::Unknown,
         }
     }

@@ -25,7 +25,7 @@ use crate::types::store::Store;
 pub(crate) use overlay::Overlay;
 use overlay::Writes;
 pub(crate) use touched::{Touched, TouchedKey};
-pub(crate) use walk::Walk;
+pub(crate) use walk::{PackedRows, Walk};
 
 /// One record for each user key.
 pub(crate) const META: TreeId = TreeId(0);

@@ -100,6 +100,9 @@ impl ZSet {
     ) -> Result<()> {
         let value = Bytes::copy_from_slice(&score.to_bits().to_le_bytes());
         self.rows.put_over(tx, member, value, old.is_some())?;
+        if self.rows.is_packed() {
+            return Ok(());
+        }
         let row = score_key(self.rows.prefix(), score, member);
         self.rows.admit_score(&row);
         if let Some(old) = old {
@@ -151,7 +154,9 @@ impl ZSet {
     pub(super) fn remove(&mut self, tx: &mut Tx<'_>, member: &[u8]) -> Result<Option<f64>> {
         let Some(value) = self.rows.remove(tx, member)? else { return Ok(None) };
         let score = stored_score(&value)?;
-        self.remove_score(tx, score, member);
+        if !self.rows.is_packed() {
+            self.remove_score(tx, score, member);
+        }
         Ok(Some(score))
     }
 

@@ -15,6 +15,7 @@ use crate::engine::MemFs;
 use crate::error::ErrorKind;
 use crate::io::clock::ManualClock;
 use crate::options::Options;
+use crate::types::testing::unpacked;
 use crate::types::txn::{DATA, SCORE};
 use crate::types::{Db, Type};
 
@@ -26,8 +27,12 @@ fn memory() -> Db {
 }
 
 pub(super) fn on(fs: &Arc<MemFs>) -> Db {
+    on_with(fs, Options::default())
+}
+
+fn on_with(fs: &Arc<MemFs>, options: Options) -> Db {
     let clock = Arc::new(ManualClock::at(1_000_000));
-    Db::open_on(fs.clone(), Path::new("/store"), Options::default(), clock).unwrap()
+    Db::open_on(fs.clone(), Path::new("/store"), options, clock).unwrap()
 }
 
 fn names(members: &[Bytes]) -> String {
@@ -326,10 +331,10 @@ fn a_key_of_another_type_is_left_alone() {
 #[test]
 fn the_rows_of_a_member_are_where_the_format_says_and_are_there_after_reopen() {
     let fs = Arc::new(MemFs::untracked());
-    let db = on(&fs);
+    let db = on_with(&fs, unpacked());
     db.zadd(b"z", &[(1.0, b"m"), (-0.0, b"zero")], PLAIN).unwrap();
     db.close().unwrap();
-    let db = on(&fs);
+    let db = on_with(&fs, unpacked());
     db.read(|tx| {
         let zset = tx.zset(b"z")?.unwrap();
         let prefix = zset.rows().prefix().to_vec();

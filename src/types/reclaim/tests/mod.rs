@@ -17,6 +17,7 @@ use crate::encoding::meta::{Body, Header, with_expiry};
 use crate::engine::{IterOptions, MemFs, Reader, TreeId};
 use crate::io::clock::ManualClock;
 use crate::options::Options;
+use crate::types::testing::unpacked;
 use crate::types::txn::{DATA, META, SCORE};
 use crate::types::{Db, Type};
 
@@ -29,7 +30,7 @@ struct Setting {
 
 impl Setting {
     fn new() -> Self {
-        let options = Options { ttl_cleaner_interval_s: 0, ..Options::default() };
+        let options = Options { ttl_cleaner_interval_s: 0, ..unpacked() };
         Self { fs: MemFs::untracked(), clock: Arc::new(ManualClock::at(500)), options }
     }
 
@@ -64,7 +65,7 @@ fn expire_at(db: &Db, key: &[u8], expire_ms: u64) -> bool {
 fn version_of(db: &Db, key: &[u8]) -> u64 {
     db.read(|tx| {
         let record = tx.record(key)?.unwrap();
-        Ok(tx.body(key, &record)?.version())
+        Ok(tx.body(key, &record)?.version().unwrap())
     })
     .unwrap()
 }

@@ -282,7 +282,7 @@ fn records_that_this_version_cannot_read_keep_their_rows() {
     add(&db, b"h", 0..5);
     db.write(&[b"h"], |tx| {
         let mut record = tx.record(b"h")?.unwrap().bytes.to_vec();
-        record[0] |= 0x10;
+        record[0] |= 0x20;
         tx.put_record(b"h", record)
     })
     .unwrap();

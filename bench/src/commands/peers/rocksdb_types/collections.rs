@@ -29,7 +29,7 @@ impl Loaded {
     fn size(&mut self) -> Result<&mut u64> {
         match &mut self.body {
             Body::Members { size, .. } => Ok(size),
-            Body::Span { .. } => Err("a list where none belongs".into()),
+            _ => Err("no members where some belong".into()),
         }
     }
 
@@ -37,7 +37,7 @@ impl Loaded {
     fn span(&mut self) -> Result<(&mut u64, &mut u64)> {
         match &mut self.body {
             Body::Span { head, tail, .. } => Ok((head, tail)),
-            Body::Members { .. } => Err("no list where one belongs".into()),
+            _ => Err("no list where one belongs".into()),
         }
     }
 }
@@ -49,10 +49,10 @@ impl RocksdbTypes {
             let body = Body::decode(kind, record).map_err(|malformed| malformed.to_string())?;
             Ok((header, body))
         })?;
-        Ok(found.map(|(header, body)| {
-            let prefix = prefix(SPACE, key, body.version());
-            Loaded { meta_key, header, body, prefix, fresh: false }
-        }))
+        let Some((header, body)) = found else { return Ok(None) };
+        let version = body.version().ok_or("a collection without rows")?;
+        let prefix = prefix(SPACE, key, version);
+        Ok(Some(Loaded { meta_key, header, body, prefix, fresh: false }))
     }
 
     fn load_or_new(&mut self, key: &[u8], kind: Type) -> Result<Loaded> {
@@ -75,6 +75,7 @@ impl RocksdbTypes {
         let empty = match &loaded.body {
             Body::Members { size, .. } => *size == 0,
             Body::Span { head, tail, .. } => head == tail,
+            Body::Packed(_) => return Err("a collection without rows".into()),
         };
         if empty {
             self.batch.delete(self.meta, &loaded.meta_key);

@@ -1,0 +1,122 @@
+//! Which collections are kept whole in their record, and how one that is becomes one that is not.
+//!
+//! A small hash, set or sorted set has no rows: a look at it is a look at its record, a walk runs
+//! along the record's bytes, and a change writes the record. One that outgrows the options gets a
+//! version and rows, in the commit that makes it grow. It goes back into its record only when it
+//! is written anew as a whole (`build`), so that one on the border does not go to and fro.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::encoding::meta::Type;
+use crate::encoding::order::score_bytes;
+use crate::encoding::packed::{MOST_BYTES, MOST_MEMBERS, Packed};
+use crate::error::Result;
+use crate::options::Options;
+use crate::types::txn::{PackedRows, Walk, malformed};
+use crate::types::zset::rows::stored_score;
+
+/// What fits into a record, as the user set it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packing {
+    /// Most members.
+    pub(crate) members: u64,
+    /// Most bytes of all.
+    pub(crate) bytes: usize,
+}
+
+impl Packing {
+    pub(crate) fn of(options: &Options) -> Self {
+        let bytes = u64::from(options.packed_max_bytes).min(MOST_BYTES);
+        Self {
+            members: u64::from(options.packed_max_members.min(MOST_MEMBERS)),
+            bytes: usize::try_from(bytes).unwrap_or(0),
+        }
+    }
+
+    /// Whether new collections are packed at all.
+    pub(crate) fn is_on(self) -> bool {
+        self.members > 0
+    }
+}
+
+/// A walk over packed members: those from `first` on, or before it if it is not empty and the walk
+/// goes backward.
+pub(super) fn walk(packed: &Packed, key: &[u8], first: &[u8], backward: bool) -> Result<Walk> {
+    let bytes = packed.to_bytes();
+    let wanted = |member: &[u8]| match backward {
+        false => member >= first,
+        true => first.is_empty() || member < first,
+    };
+    let mut rows = Vec::with_capacity(usize::try_from(packed.size()).unwrap_or(0));
+    each(packed, key, |member, value| {
+        if wanted(bytes.get(member.clone()).unwrap_or_default()) {
+            rows.push((member, value));
+        }
+        Ok(())
+    })?;
+    Ok(Walk::packed(PackedRows { bytes, rows }, backward))
+}
+
+/// A walk over the score rows that packed members would have, with sub keys in `[lower, upper)`.
+pub(super) fn walk_scores(
+    packed: &Packed,
+    key: &[u8],
+    (lower, upper): (&[u8], Option<&[u8]>),
+    backward: bool,
+) -> Result<Walk> {
+    let members = packed.bytes();
+    let mut scored: Vec<([u8; 8], Range<usize>)> = Vec::new();
+    each(packed, key, |member, value| {
+        let score = stored_score(members.get(value).unwrap_or_default())?;
+        scored.push((score_bytes(score), member));
+        Ok(())
+    })?;
+    // Members of one score stand in the order of their bytes already.
+    scored.sort_by_key(|(score, _)| *score);
+    let (mut bytes, mut rows) = (Vec::with_capacity(members.len()), Vec::new());
+    for (score, member) in scored {
+        let start = bytes.len();
+        bytes.extend_from_slice(&score);
+        bytes.extend_from_slice(members.get(member).unwrap_or_default());
+        let row = bytes.get(start..).unwrap_or_default();
+        if row >= lower && upper.is_none_or(|upper| row < upper) {
+            rows.push((start..bytes.len(), bytes.len()..bytes.len()));
+        }
+    }
+    Ok(Walk::packed(PackedRows { bytes: Bytes::from(bytes), rows }, backward))
+}
+
+/// Visits the places of all members and of what is beside them.
+fn each(
+    packed: &Packed,
+    key: &[u8],
+    mut visit: impl FnMut(Range<usize>, Range<usize>) -> Result<()>,
+) -> Result<()> {
+    let mut places = packed.places();
+    while let Some(place) = places.advance().map_err(|why| malformed(key, why))? {
+        visit(place.member, place.value)?;
+    }
+    Ok(())
+}
+
+/// Visits the members with what is beside them, in a sorted set also as a number.
+pub(super) fn each_member(
+    packed: &Packed,
+    key: &[u8],
+    kind: Type,
+    mut visit: impl FnMut(&[u8], &[u8], Option<f64>),
+) -> Result<()> {
+    let bytes = packed.bytes();
+    each(packed, key, |member, value| {
+        let member = bytes.get(member).unwrap_or_default();
+        let value = bytes.get(value).unwrap_or_default();
+        let score = if kind == Type::ZSet { Some(stored_score(value)?) } else { None };
+        visit(member, value, score);
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests;

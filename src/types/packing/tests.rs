@@ -1,0 +1,199 @@
+//! Collections that go from their record to rows, in stores that are opened with one packing and
+//! then another.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use crate::encoding::meta::Body;
+use crate::engine::MemFs;
+use crate::io::clock::ManualClock;
+use crate::options::Options;
+use crate::types::{By, Db, ExpireIf, ZAdd, ZRange};
+
+fn on(fs: &Arc<MemFs>, members: u32, bytes: u32) -> Db {
+    let (packed_max_members, packed_max_bytes) = (members, bytes);
+    let options = Options { packed_max_members, packed_max_bytes, ..Options::default() };
+    let clock = Arc::new(ManualClock::at(1_000_000));
+    Db::open_on(fs.clone(), Path::new("/db"), options, clock).unwrap()
+}
+
+fn fresh(members: u32, bytes: u32) -> Db {
+    on(&Arc::new(MemFs::new()), members, bytes)
+}
+
+fn is_packed(db: &Db, key: &[u8]) -> bool {
+    let body = |tx: &mut crate::types::txn::Tx<'_>| {
+        let record = tx.record(key)?.unwrap();
+        tx.body(key, &record)
+    };
+    matches!(db.read(body).unwrap(), Body::Packed(_))
+}
+
+/// Rows of all trees: records, members, scores.
+fn rows(db: &Db) -> [u64; 3] {
+    db.compact().unwrap();
+    let trees = db.engine_stats().trees;
+    [0, 1, 2].map(|tree| trees[tree].levels.iter().map(|level| level.entries).sum())
+}
+
+#[test]
+fn a_small_collection_has_no_rows_and_a_large_one_has_them_all() {
+    let db = fresh(3, 1000);
+    for n in 0..5u8 {
+        db.hset(b"h", &[(&[n], b"v")]).unwrap();
+        db.sadd(b"s", &[&[n]]).unwrap();
+        db.zadd(b"z", &[(f64::from(n), &[n])], ZAdd::default()).unwrap();
+        for key in [&b"h"[..], b"s", b"z"] {
+            assert_eq!(is_packed(&db, key), n < 3, "{key:?} of {} members", n + 1);
+        }
+        let all = u64::from(n) + 1;
+        let stored = if n < 3 { [3, 0, 0] } else { [3, 3 * all, all] };
+        assert_eq!(rows(&db), stored);
+        assert_eq!(db.check().unwrap(), [""; 0]);
+    }
+    assert_eq!(db.zrevrank(b"z", &[1]).unwrap(), Some(3));
+    db.hdel(b"h", &[&[0], &[1], &[2], &[3]]).unwrap();
+    assert_eq!(db.hgetall(b"h").unwrap(), [(vec![4].into(), "v".into())]);
+}
+
+#[test]
+fn bytes_count_as_well_and_an_overwritten_value_makes_room() {
+    let db = fresh(100, 64);
+    db.hset(b"h", &[(b"f", &[b'x'; 50])]).unwrap();
+    for n in 0..10u8 {
+        db.hset(b"h", &[(b"f", &[n; 50])]).unwrap();
+        assert!(is_packed(&db, b"h"));
+    }
+    db.hset(b"h", &[(b"g", &[b'x'; 20])]).unwrap();
+    assert!(!is_packed(&db, b"h"));
+    assert_eq!(db.hget(b"h", b"f").unwrap().unwrap(), [9; 50][..]);
+    assert_eq!(db.hlen(b"h").unwrap(), 2);
+}
+
+#[test]
+fn expiry_goes_along_when_members_get_rows_and_back() {
+    let db = fresh(2, 1000);
+    db.zadd(b"z", &[(-0.0, b"zero"), (1.5, b"one")], ZAdd::default()).unwrap();
+    db.expire(b"z", 1000, ExpireIf::default()).unwrap();
+    assert!(is_packed(&db, b"z"));
+    db.zadd(b"z", &[(1.5, b"more")], ZAdd::default()).unwrap();
+    assert!(!is_packed(&db, b"z"));
+    assert_eq!(db.ttl(b"z").unwrap(), 1000);
+    db.zrem(b"z", &[b"more"]).unwrap();
+    assert!(!is_packed(&db, b"z"), "one on the border does not go to and fro");
+    db.rename(b"z", b"y").unwrap();
+    assert!(is_packed(&db, b"y"), "written anew, it is where it belongs");
+    assert_eq!(db.ttl(b"y").unwrap(), 1000);
+    assert!(db.zscore(b"y", b"zero").unwrap().unwrap().is_sign_negative());
+    assert_eq!(db.zscore(b"y", b"one").unwrap(), Some(1.5));
+    assert_eq!(rows(&db), [1, 0, 0]);
+}
+
+#[test]
+fn a_command_that_fails_leaves_it_packed() {
+    let db = Db::open(":memory:", Options { max_value_bytes: 100, ..Options::default() }).unwrap();
+    db.hset(b"h", &[(b"f", b"v")]).unwrap();
+    let long = [b'x'; 101];
+    db.hset(b"h", &[(b"g", b"v"), (b"i", &long)]).unwrap_err();
+    assert!(is_packed(&db, b"h"));
+    assert_eq!(db.hlen(b"h").unwrap(), 1);
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Put(u8, u8, usize),
+    Remove(u8, u8),
+    Copy(u8, u8),
+    Delete(u8),
+    /// With which packing.
+    Reopen(usize),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let key = 0u8..3;
+    prop_oneof![
+        8 => (key.clone(), 0u8..8, 0usize..30).prop_map(|(k, m, len)| Op::Put(k, m, len)),
+        5 => (key.clone(), 0u8..8).prop_map(|(k, m)| Op::Remove(k, m)),
+        1 => (key.clone(), key.clone()).prop_map(|(a, b)| Op::Copy(a, b)),
+        1 => key.prop_map(Op::Delete),
+        2 => (0usize..4).prop_map(Op::Reopen),
+    ]
+}
+
+type Model = BTreeMap<u8, BTreeMap<u8, usize>>;
+
+/// A hash with values of those lengths, and a sorted set with these as scores.
+fn assert_is(db: &Db, model: &Model) {
+    for key in 0..3u8 {
+        let none = BTreeMap::new();
+        let members = model.get(&key).unwrap_or(&none);
+        let hash: Vec<_> = db.hgetall(&[b'h', key]).unwrap();
+        let hash: Vec<_> = hash.iter().map(|(field, value)| (field[0], value.len())).collect();
+        let expected: Vec<_> = members.iter().map(|(member, len)| (*member, *len)).collect();
+        assert_eq!(hash, expected);
+        let mut by_score: Vec<_> = members.iter().map(|(member, len)| (*len, *member)).collect();
+        by_score.sort_unstable();
+        let all = ZRange { by: By::Rank(0, -1), reverse: false, offset: 0, count: -1 };
+        let all = db.zrange_withscores(&[b'z', key], &all);
+        let zset: Vec<_> = all.unwrap().iter().map(|(m, score)| (*score as usize, m[0])).collect();
+        assert_eq!(zset, by_score);
+        for member in 0..8u8 {
+            let score = db.zscore(&[b'z', key], &[member]).unwrap();
+            assert_eq!(score, members.get(&member).map(|len| *len as f64));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn whatever_was_written_with_another_packing_is_read_and_changed(
+        ops in prop::collection::vec(op(), 1..60)
+    ) {
+        const PACKINGS: [(u32, u32); 4] = [(128, 1024), (0, 1024), (3, 1024), (100, 40)];
+        let (fs, mut model) = (Arc::new(MemFs::new()), Model::new());
+        let mut db = on(&fs, 128, 1024);
+        for op in ops {
+            match op {
+                Op::Put(key, member, len) => {
+                    db.hset(&[b'h', key], &[(&[member], &vec![b'v'; len])]).unwrap();
+                    db.zadd(&[b'z', key], &[(len as f64, &[member])], ZAdd::default()).unwrap();
+                    model.entry(key).or_default().insert(member, len);
+                }
+                Op::Remove(key, member) => {
+                    let was = model.get_mut(&key).and_then(|it| it.remove(&member)).is_some();
+                    model.retain(|_, members| !members.is_empty());
+                    let removed = db.hdel(&[b'h', key], &[&[member]]).unwrap();
+                    prop_assert_eq!(removed, i64::from(was));
+                    prop_assert_eq!(db.zrem(&[b'z', key], &[&[member]]).unwrap(), i64::from(was));
+                }
+                Op::Copy(from, to) if from != to => {
+                    for kind in [b'h', b'z'] {
+                        db.copy(&[kind, from], &[kind, to], true).unwrap();
+                    }
+                    if let Some(members) = model.get(&from).cloned() {
+                        model.insert(to, members);
+                    }
+                }
+                Op::Copy(..) => {}
+                Op::Delete(key) => {
+                    db.del(&[&[b'h', key], &[b'z', key]]).unwrap();
+                    model.remove(&key);
+                }
+                Op::Reopen(packing) => {
+                    db.close().unwrap();
+                    let (members, bytes) = PACKINGS[packing];
+                    db = on(&fs, members, bytes);
+                }
+            }
+            assert_is(&db, &model);
+        }
+        prop_assert_eq!(db.check().unwrap(), Vec::<String>::new());
+        db.compact().unwrap();
+        assert_is(&db, &model);
+        db.close().unwrap();
+    }
+}
