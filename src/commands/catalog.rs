@@ -85,6 +85,11 @@ impl CommandInfo {
         }
     }
 
+    /// Whether, called in some way, it may write keys that it does not name.
+    pub fn may_write_any_key(&self) -> bool {
+        matches!(self.row.access, Access::Alone | Access::AloneWith(_))
+    }
+
     /// Whether, called like this, it may write keys that it does not name.
     pub fn writes_any_key(&self, argv: &[&[u8]]) -> bool {
         runs_alone(self.row, argv)

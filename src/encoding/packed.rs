@@ -98,13 +98,12 @@ impl Packed {
         Places { bytes: self.bytes(), at: 0, left: self.count }
     }
 
-    /// What is beside a member.
+    /// What is beside a member. A copy: a few bytes that are kept shall not keep a record in
+    /// memory, nor what that may be a part of.
     pub fn get(&self, member: &[u8]) -> Result<Option<Bytes>, Malformed> {
         let found = self.find(member)?.ok();
-        Ok(found.map(|place| match &self.own {
-            Some(own) => Bytes::copy_from_slice(own.get(place.value).unwrap_or_default()),
-            None => self.shared.slice(place.value),
-        }))
+        let value = found.map(|place| self.bytes().get(place.value).unwrap_or_default());
+        Ok(value.map(Bytes::copy_from_slice))
     }
 
     /// Where a member is, or else where it would be.
@@ -131,11 +130,12 @@ impl Packed {
         let mut entry = Vec::with_capacity(member.len() + value.len() + 6);
         put_bytes(&mut entry, member);
         put_bytes(&mut entry, value);
+        let Some(count) = self.count.checked_add(u16::from(is_new)) else { return Ok(false) };
         if self.bytes().len() - range.len() + entry.len() > most {
             return Ok(false);
         }
         self.own().splice(range, entry);
-        self.count += u16::from(is_new);
+        self.count = count;
         Ok(true)
     }
 

@@ -148,7 +148,8 @@ impl<'s> Build<'s> {
                 return Ok(None);
             }
         }
-        Ok(Some(packed))
+        // Rows that are not as many as they should be are damage: it must stay to be seen.
+        Ok(Some(packed).filter(|packed| packed.size() == size))
     }
 
     /// Makes `key` the collection that was built, once the transaction is committed.

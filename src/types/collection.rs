@@ -1,8 +1,9 @@
 //! Members of hashes, sets and sorted sets: the one place that knows how they are stored.
 //!
-//! A [`Collection`] is loaded from its record, changed member by member, and saved: the record is
-//! written when the number of members changed, and deleted with the last one. The members are rows
-//! of the data tree or, of a small one, in the record itself (`packing`).
+//! A [`Collection`] is loaded from its record, changed member by member, and saved. The members are
+//! rows of the data tree, and the record is written when their number changed; or, of a small one,
+//! they are in the record itself (`packing`), which is written with every change. It is deleted with
+//! the last one.
 
 use bytes::Bytes;
 
@@ -26,7 +27,7 @@ pub(crate) struct Collection {
     version: u64,
     wear: Wear,
     prefix: Prefix,
-    /// Made by this command: all its rows are kept aside.
+    /// It has no rows but those that are kept aside.
     is_new: bool,
 }
 

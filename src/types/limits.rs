@@ -45,9 +45,11 @@ impl Limits {
     /// the user key, escaped, and a member.
     pub(crate) fn widen(&self, mut options: Options) -> Options {
         let wrapped = |bytes: u64| bytes.saturating_add(64).min(ENGINE_MAX);
-        options.max_key_bytes = wrapped(self.key.saturating_mul(2).saturating_add(self.value));
-        // A record may hold a whole collection.
-        options.max_value_bytes = wrapped(self.value.max(packed::MOST_BYTES));
+        // A record may hold a whole collection, and its members were accepted once: they can
+        // always have rows.
+        let member = self.value.max(packed::MOST_BYTES);
+        options.max_key_bytes = wrapped(self.key.saturating_mul(2).saturating_add(member));
+        options.max_value_bytes = wrapped(member);
         options
     }
 }

@@ -2,16 +2,16 @@
 //!
 //! A collection in its record or of up to [`COUNTED`] members, or one of which a third or more is
 //! asked for, is counted off from its first member: every member is exactly as likely as any other.
-//! Of a larger one rows are drawn from the engine's runs and blocks (`engine::Sampler`): every member is equally
-//! likely, but for those that share a block with more than four times as many others as is usual
-//! in their table, which are less likely by as much.
+//! Of a larger one rows are drawn from the engine's runs and blocks (`engine::Sampler`): every member
+//! is equally likely, but for those that share a block with more than four times as many others as
+//! is usual in their table, which are less likely by as much.
 //!
 //! Members that the transaction itself has written are chosen among in proportion to their number,
 //! and rows that it has written are refused when they are drawn from the store.
 //!
 //! Where rows cannot be drawn, because nearly all that are stored are old versions or deletes
-//! ([`DRAWS`] in vain, fewer if there are few members), up to [`COUNTED_OTHERWISE`] members are counted off, and of more the tree that the members' bytes
-//! form is descended:
+//! ([`DRAWS`] in vain, fewer if there are few members), up to [`COUNTED_OTHERWISE`] members are
+//! counted off, and of more the tree that the members' bytes form is descended:
 //!
 //! 1. At each fork choose one of the next bytes that occur, all alike, until at most [`LEAF`]
 //!    members share the bytes chosen; choose one of them, all alike. At a fork of more than

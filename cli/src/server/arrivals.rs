@@ -41,6 +41,10 @@ impl Arrivals {
         let from = self.filled;
         let to = (from + CHUNK_BYTES).min(self.buffer.len());
         let space = self.buffer.get_mut(from..to).unwrap_or_default();
+        if space.is_empty() {
+            // What reads into nothing is told that it is at the end.
+            return Err(std::io::ErrorKind::Interrupted.into());
+        }
         let len = stream.read(space)?;
         let full = len == space.len();
         self.filled = from + len;
@@ -110,6 +114,8 @@ mod tests {
             assert!(more && arrivals.bytes(chunk).len() == CHUNK_BYTES);
         }
         assert!(!arrivals.has_room());
+        let refused = arrivals.read(&mut endless).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::Interrupted);
         arrivals.clear();
         assert!(arrivals.has_room());
     }

@@ -99,19 +99,28 @@ impl Connection {
         }
     }
 
-    /// Reads and runs what there is.
+    /// Reads once and runs what there is. If that needs the group to have run, `go_on` follows.
     pub(crate) fn turn(&mut self, turn: &mut Turn<'_>) -> Turned {
-        if self.run_rest(turn) == Turned::NeedsGroup {
-            return Turned::NeedsGroup;
+        let turned = self.run_rest(turn);
+        if turned == Turned::NeedsGroup || !self.readable || !self.may_read() {
+            return self.end_turn(turned, turn.server);
         }
-        if self.readable && self.may_read() {
-            self.receive(turn);
-            if self.run_rest(turn) == Turned::NeedsGroup {
-                return Turned::NeedsGroup;
-            }
+        self.receive(turn);
+        self.go_on(turn)
+    }
+
+    /// Runs what is left of what was read. More is not read before others had their turns, and
+    /// before the replies so far were sent: the other side may have gone, and wait for them.
+    pub(crate) fn go_on(&mut self, turn: &mut Turn<'_>) -> Turned {
+        let turned = self.run_rest(turn);
+        self.end_turn(turned, turn.server)
+    }
+
+    fn end_turn(&mut self, turned: Turned, server: &Server) -> Turned {
+        if turned == Turned::Over {
+            self.check_limits(server);
         }
-        self.check_limits(turn.server);
-        Turned::Over
+        turned
     }
 
     /// Runs what is there of a chunk, or else what was kept.
@@ -195,9 +204,10 @@ impl Connection {
 
     /// Runs the requests in a chunk from `at` on, or lets them join the group.
     fn run(&mut self, chunk: Chunk, at: usize, turn: &mut Turn<'_>) -> Turned {
-        let limits = self.limits(turn.server);
         let mut at = at;
         while self.may_run() {
+            // Anew each time: the last command may have been AUTH.
+            let limits = self.limits(turn.server);
             let rest = turn.arrivals.bytes(chunk).get(at..).unwrap_or_default();
             match self.reader.read(rest, &limits) {
                 Ok(Parsed::Incomplete) => {
@@ -324,6 +334,12 @@ impl Connection {
         if self.client.fate == Fate::Dies {
             return;
         }
+        self.send_some(counters);
+        // Replies of commands that had joined others have come after the turn.
+        self.note_memory();
+    }
+
+    fn send_some(&mut self, counters: &Counters) {
         while self.writable && self.has_output() {
             match self.stream.write(self.output.get(self.sent..).unwrap_or_default()) {
                 Ok(0) => self.client.fate = Fate::Dies,

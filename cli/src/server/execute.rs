@@ -49,12 +49,34 @@ pub(crate) fn execute(
             counters.note_call(entry.index, outcome, nanos_since(started));
         }
     }
-    if client.swallows_reply() {
+    if settle(client, &budget, counters, full) == Settled::Dropped {
         out.truncate(before);
-    } else if full {
-        out.truncate(before);
-        budget.close(client, counters);
     }
+}
+
+/// What becomes of a reply that was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    Stays,
+    /// Its client wants none, or is closed because there was no room for it.
+    Dropped,
+}
+
+/// To be asked after each reply; `full`: there was no room for it.
+pub(crate) fn settle(
+    client: &mut Client,
+    budget: &Budget<'_>,
+    counters: &Counters,
+    full: bool,
+) -> Settled {
+    if client.swallows_reply() {
+        return Settled::Dropped;
+    }
+    if full {
+        budget.close(client, counters);
+        return Settled::Dropped;
+    }
+    Settled::Stays
 }
 
 /// How a call went whose reply is an error, or is none.

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use lsmkv::{Call, Db, KeyPositions, Reply};
+use lsmkv::{Call, CommandInfo, Db, KeyPositions, Reply};
 
 use super::arrivals::{Arrivals, Chunk};
 use super::catalog::{Entry, Kind};
@@ -168,7 +168,10 @@ pub(crate) fn run(
 pub(crate) fn bytes_of(reply: &Reply) -> usize {
     match reply {
         Reply::Bulk(bytes) => bytes.len(),
-        Reply::Array(items) => items.iter().map(bytes_of).sum(),
+        Reply::Array(items) | Reply::Set(items) => items.iter().map(bytes_of).sum(),
+        Reply::Map(pairs) | Reply::Pairs(pairs) => {
+            pairs.iter().map(|(a, b)| bytes_of(a) + bytes_of(b)).sum()
+        }
         _ => 16,
     }
 }
@@ -177,5 +180,6 @@ pub(crate) fn bytes_of(reply: &Reply) -> usize {
 pub(crate) fn joins(entry: &Entry) -> bool {
     let one_key = KeyPositions::Range { first: 1, last: 1, step: 1 };
     let fits = entry.writes || entry.reads_one_value;
-    fits && entry.keys == one_key && matches!(entry.kind, Kind::Data(_))
+    let alone = |info: &CommandInfo| info.may_write_any_key();
+    fits && entry.keys == one_key && matches!(&entry.kind, Kind::Data(info) if !alone(info))
 }

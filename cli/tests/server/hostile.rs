@@ -147,6 +147,25 @@ fn all_buffers_together_have_a_limit() {
 }
 
 #[test]
+fn replies_of_small_commands_that_are_not_taken_count_as_well() {
+    let server = Lsmkv::start(&[]);
+    let mut witness = server.connect();
+    witness.pipeline([&vec![b"SET".to_vec(), b"k".to_vec(), vec![b'v'; 800_000]]]).unwrap();
+    ask(&mut witness, "CONFIG SET maxmemory-clients 4mb");
+    let get = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n".repeat(2);
+    let clients: Vec<_> = (0..16)
+        .map(|_| {
+            let mut stream = server.stream();
+            stream.write_all(&get).unwrap();
+            stream
+        })
+        .collect();
+    until("some are closed", || info(&mut witness, "stats", "evicted_clients") >= 8);
+    until("the rest fits", || info(&mut witness, "memory", "mem_clients_normal") <= 4 << 20);
+    drop(clients);
+}
+
+#[test]
 fn silent_clients_are_closed_when_asked_but_not_those_that_wait() {
     let server = Lsmkv::start(&["--timeout", "1"]);
     let mut idle = server.stream();

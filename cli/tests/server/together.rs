@@ -68,6 +68,71 @@ fn what_cannot_join_runs_in_the_order_of_its_client_in_its_database() {
     }
 }
 
+/// Sends from one thread and reads in another: neither side's buffers are to be enough.
+fn exchange(stream: &UnixStream, bytes: Vec<u8>, expected: &str) {
+    let mut sender = stream.try_clone().unwrap();
+    let sending = std::thread::spawn(move || {
+        sender.write_all(&bytes).unwrap();
+        sender.shutdown(std::net::Shutdown::Write).unwrap();
+    });
+    let mut told = String::new();
+    (&mut &*stream).read_to_string(&mut told).unwrap();
+    sending.join().unwrap();
+    assert!(told == expected, "{} bytes of replies, not {}", told.len(), expected.len());
+}
+
+#[test]
+fn a_pipeline_of_any_length_is_answered_whole_beside_others() {
+    for threads in ["1", "2"] {
+        let server = Lsmkv::start(&["--threads", threads]);
+        std::thread::scope(|scope| {
+            for n in 0..3 {
+                let stream = server.stream();
+                scope.spawn(move || {
+                    let (mut bytes, mut told) = (Vec::new(), String::new());
+                    for count in 1..=60_000 {
+                        bytes.extend(request(&format!("INCR counter{n}")));
+                        told += &format!(":{count}\r\n");
+                        if count % 1000 == 0 {
+                            bytes.extend(request("PING"));
+                            told += "+PONG\r\n";
+                        }
+                    }
+                    exchange(&stream, bytes, &told);
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn who_sends_its_last_gets_all_replies() {
+    let server = Lsmkv::start(&["--threads", "1"]);
+    for _ in 0..50 {
+        let bytes = ["SET k v", "PING", "INCR n", "GET k", "ECHO x"].map(request).concat();
+        let stream = server.stream();
+        (&mut &stream).write_all(&bytes).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut told = String::new();
+        (&mut &stream).read_to_string(&mut told).unwrap();
+        assert!(told.starts_with("+OK\r\n+PONG\r\n:") && told.ends_with("$1\r\nx\r\n"), "{told}");
+    }
+}
+
+#[test]
+fn a_password_counts_for_what_was_sent_behind_it() {
+    let server = Lsmkv::start(&["--requirepass", "p"]);
+    let many: Vec<String> = (0..20).map(|n| format!("k{n} v")).collect();
+    for (line, reply) in [
+        (format!("MSET {}", many.join(" ")), "+OK\r\n"),
+        (format!("SET k {}", "v".repeat(20_000)), "+OK\r\n"),
+    ] {
+        let mut stream = server.stream();
+        stream.write_all(&[request("AUTH p"), request(&line)].concat()).unwrap();
+        expect(&mut stream, &format!("+OK\r\n{reply}"));
+    }
+}
+
 /// What a client sends, and what it is told: commands that join between others that do not, and a
 /// part of a request that never ends.
 fn story(n: u32) -> (Vec<u8>, String) {

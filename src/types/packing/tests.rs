@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::encoding::meta::Body;
+use crate::encoding::keys::row_key;
+use crate::encoding::meta::{Body, Type};
 use crate::engine::MemFs;
 use crate::io::clock::ManualClock;
 use crate::options::Options;
+use crate::types::txn::DATA;
 use crate::types::{By, Db, ExpireIf, ZAdd, ZRange};
 
 fn on(fs: &Arc<MemFs>, members: u32, bytes: u32) -> Db {
@@ -100,6 +102,47 @@ fn a_command_that_fails_leaves_it_packed() {
     db.hset(b"h", &[(b"g", b"v"), (b"i", &long)]).unwrap_err();
     assert!(is_packed(&db, b"h"));
     assert_eq!(db.hlen(b"h").unwrap(), 1);
+}
+
+#[test]
+fn members_that_would_be_too_long_by_now_can_still_have_rows() {
+    let fs = Arc::new(MemFs::new());
+    let db = on(&fs, 128, 1024);
+    let long = [b'f'; 900];
+    db.hset(b"h", &[(&long, b"v")]).unwrap();
+    db.close().unwrap();
+    let options = Options { max_key_bytes: 16, max_value_bytes: 100, ..Options::default() };
+    let clock = Arc::new(ManualClock::at(1_000_000));
+    let db = Db::open_on(fs, Path::new("/db"), options, clock).unwrap();
+    for field in [b"a", b"b", b"c"] {
+        db.hset(b"h", &[(field, &[b'v'; 90])]).unwrap();
+    }
+    assert!(!is_packed(&db, b"h"));
+    assert_eq!(db.hget(b"h", &long).unwrap().unwrap(), "v");
+    assert_eq!(db.hlen(b"h").unwrap(), 4);
+}
+
+#[test]
+fn members_that_were_lost_stay_lost_and_seen_when_it_is_written_anew() {
+    for left in [0..3, 0..2, 0..0] {
+        let fs = Arc::new(MemFs::new());
+        let db = on(&fs, 0, 1024);
+        db.hset(b"h", &[(&[0], b"v"), (&[1], b"v"), (&[2], b"v")]).unwrap();
+        db.write(&[b"h"], |tx| {
+            let hash = tx.collection(b"h", Type::Hash)?.unwrap();
+            for lost in left.end..3u8 {
+                tx.remove_row(DATA, &row_key(hash.prefix(), &[lost]));
+            }
+            Ok(())
+        })
+        .unwrap();
+        db.close().unwrap();
+        let db = on(&fs, 128, 1024);
+        db.rename(b"h", b"g").unwrap();
+        assert_eq!(is_packed(&db, b"g"), left.end == 3);
+        assert_eq!(db.check().unwrap().is_empty(), left.end == 3);
+        assert_eq!(db.hlen(b"g").unwrap(), 3);
+    }
 }
 
 #[derive(Clone, Debug)]

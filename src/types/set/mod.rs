@@ -1,4 +1,4 @@
-//! Sets: a row of the data tree for each member, with nothing beside it.
+//! Sets: members with nothing beside them.
 //!
 //! - here: members one by one, and some at random;
 //! - `algebra`: unions, intersections, differences.

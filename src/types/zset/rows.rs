@@ -6,9 +6,10 @@
 //! score   [prefix][score:8][member]   -> nothing; the score as bytes that sort (encoding::order)
 //! ```
 //!
-//! Each member has exactly one row in each tree, which only [`ZSet::put`], [`ZSet::remove`]
-//! and `Build::put_scored` write. -0.0 and +0.0 are one score, so the score row cannot tell them apart: the sign of a
-//! zero is in the data row.
+//! Each member has exactly one row in each tree, or none and is in the record (`packing`). Who writes
+//! one writes both: [`ZSet::put`], [`ZSet::remove`], `Collection::unpack`, `Build::put_scored`, and the
+//! copies of `Tx::duplicate`. -0.0 and +0.0 are one score, so the score row cannot tell them apart:
+//! the sign of a zero is beside the member.
 
 use bytes::Bytes;
 

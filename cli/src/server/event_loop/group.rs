@@ -4,14 +4,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use lsmkv::Reply;
+use lsmkv::{Reply, ReplySink as _};
 
 use super::EventLoop;
 use crate::resp::Writer;
+use crate::server::budget::Budget;
 use crate::server::client::Fate;
 use crate::server::connection::Connection;
 use crate::server::counters::Counters;
-use crate::server::execute::{after_data, execute, nanos_since, outcome_of};
+use crate::server::execute::{Settled, after_data, execute, nanos_since, outcome_of, settle};
 use crate::server::shared::Server;
 use crate::server::together::{self, Joined};
 
@@ -86,13 +87,7 @@ fn run_some(
     let started = Instant::now();
     // What failed as a whole changed nothing: each then gets the reply that is its own.
     let Some(replies) = run_as_one(server, connections, commands, words) else {
-        for command in commands {
-            if let Some(connection) = connection_at(connections, command.slot) {
-                let (client, out) = connection.joined_ran();
-                execute(server, counters, client, command.argv(words), out);
-            }
-        }
-        return commands.len();
+        return run_apart(server, counters, connections, commands, words);
     };
     let ran = replies.len();
     let each = nanos_since(started) / ran.max(1) as u64;
@@ -107,12 +102,37 @@ fn run_some(
         after_data(server, client, entry, argv, &reply);
         client.note_command(entry);
         let before = out.len();
-        Writer::new(out, client.protocol).reply(&reply);
-        if client.swallows_reply() {
+        let budget = Budget::new(server, client, before);
+        let mut writer = Writer::within(out, client.protocol, &budget);
+        writer.reply(&reply);
+        let full = writer.is_full();
+        if settle(client, &budget, counters, full) == Settled::Dropped {
             out.truncate(before);
         }
     }
     ran
+}
+
+/// The same one after the other.
+fn run_apart(
+    server: &Server,
+    counters: &Counters,
+    connections: &mut Connections,
+    commands: &[Joined],
+    words: &[&[u8]],
+) -> usize {
+    for (ran, command) in commands.iter().enumerate() {
+        let Some(connection) = connection_at(connections, command.slot) else { continue };
+        if connection.client.fate != Fate::Lives {
+            continue;
+        }
+        let (client, out) = connection.joined_ran();
+        execute(server, counters, client, command.argv(words), out);
+        if connection.room() == 0 {
+            return ran + 1;
+        }
+    }
+    commands.len()
 }
 
 /// The replies of those that ran, together; `None` if they cannot.

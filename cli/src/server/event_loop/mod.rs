@@ -174,6 +174,7 @@ impl EventLoop {
     fn turn(&mut self, slot: usize, now_ms: u64) {
         let server = Arc::clone(&self.server);
         let Some(counters) = server.counters.get(self.index) else { return };
+        let mut goes_on = false;
         loop {
             let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_deref_mut)
             else {
@@ -182,9 +183,16 @@ impl EventLoop {
             connection.is_ready = false;
             let (arrivals, group) = (&mut self.arrivals, &mut self.group);
             let mut turn = Turn { server: &server, counters, arrivals, group, slot, now_ms };
-            match catch_unwind(AssertUnwindSafe(|| connection.turn(&mut turn))) {
+            let run = || match goes_on {
+                false => connection.turn(&mut turn),
+                true => connection.go_on(&mut turn),
+            };
+            match catch_unwind(AssertUnwindSafe(run)) {
                 Ok(Turned::Over) => break,
-                Ok(Turned::NeedsGroup) => self.run_group(),
+                Ok(Turned::NeedsGroup) => {
+                    goes_on = true;
+                    self.run_group();
+                }
                 Err(_) => {
                     connection.client.fate = Fate::Dies;
                     self.panicked();
