@@ -140,6 +140,7 @@ fn a_transaction_whose_replies_are_too_long_runs_whole_and_takes_no_more() {
     let told_first = to_the_end(&mut stream);
     assert!(!told_first.contains('*'), "a part of the replies was sent");
     assert_eq!(told(&mut witness, "GET k"), "v");
+    // While the buffer grows, what it was is still there.
     let grown = server.peak_bytes().saturating_sub(before);
-    assert!(grown < (100 << 20) + ALLOWANCE, "grew by {grown} bytes");
+    assert!(grown < 2 * (100 << 20) + ALLOWANCE, "grew by {grown} bytes");
 }
