@@ -6,6 +6,7 @@
 //! data. A transaction keeps the [`Overlay`] between its commands.
 
 mod overlay;
+mod seen;
 mod touched;
 mod walk;
 
@@ -210,8 +211,7 @@ impl<'a> Tx<'a> {
     /// The value of a physical key.
     #[inline]
     pub(crate) fn row(&self, tree: TreeId, key: &[u8]) -> Result<Option<Bytes>> {
-        let aside = self.overlay.of(tree).filter(|writes| !writes.is_empty());
-        if let Some(write) = aside.and_then(|writes| writes.get(key)) {
+        if let Some(write) = self.overlay.get(tree, key) {
             return Ok(write.clone());
         }
         self.moment_of(key)?.get(tree, key)
@@ -219,12 +219,12 @@ impl<'a> Tx<'a> {
 
     /// The row, if it is kept aside here.
     pub(crate) fn row_aside(&self, tree: TreeId, key: &[u8]) -> Option<Bytes> {
-        self.overlay.of(tree)?.get(key)?.clone()
+        self.overlay.get(tree, key)?.clone()
     }
 
     /// Whether the row is kept aside here, or that it is removed.
     pub(crate) fn is_written(&self, tree: TreeId, key: &[u8]) -> bool {
-        self.overlay.of(tree).is_some_and(|writes| writes.contains_key(key))
+        self.overlay.get(tree, key).is_some()
     }
 
     /// Whether rows may be written before the rest: see `build`.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
+use super::seen::Seen;
 use super::touched::Touched;
 use super::{DATA, META, SCORE};
 use crate::encoding::keys::{Prefix, Space, meta_key, split_row_key};
@@ -24,7 +25,9 @@ const ENTRY_BYTES: usize = 64;
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Overlay {
-    pub(super) writes: [Writes; 3],
+    writes: [Writes; 3],
+    /// Which keys those may hold.
+    seen: [Seen; 3],
     /// Versions of collections made here: compactions leave their rows alone until the record
     /// that names them is visible.
     pub(super) building: Vec<ReservedNumber>,
@@ -55,6 +58,7 @@ impl Default for Overlay {
     fn default() -> Self {
         Self {
             writes: Default::default(),
+            seen: Default::default(),
             building: Vec::new(),
             spilled: Vec::new(),
             frees_space: false,
@@ -107,18 +111,30 @@ impl Overlay {
         self.writes.get(tree.index())
     }
 
+    /// What is kept aside of a physical key; a removal is `Some(None)`.
+    #[inline]
+    pub(super) fn get(&self, tree: TreeId, key: &[u8]) -> Option<&Option<Bytes>> {
+        let (writes, seen) = (self.of(tree)?, self.seen.get(tree.index())?);
+        if seen.may_hold(key, writes.len()) { writes.get(key) } else { None }
+    }
+
     /// Sets or removes a physical key. Past the limit nothing more is kept: the command that
     /// writes so much is going to fail.
     pub(super) fn write(&mut self, tree: TreeId, key: &[u8], value: Option<Bytes>) {
         let cost_of_new = cost(key, value.as_ref());
-        let Some(writes) = self.writes.get_mut(tree.index()) else { return };
+        let trees = (self.writes.get_mut(tree.index()), self.seen.get_mut(tree.index()));
+        let (Some(writes), Some(seen)) = trees else { return };
         if self.bytes.saturating_add(cost_of_new) > self.most_bytes {
             self.overflowed = true;
             return;
         }
-        let old = match writes.get_mut(key) {
+        let place = if seen.may_hold(key, writes.len()) { writes.get_mut(key) } else { None };
+        let old = match place {
             Some(place) => Some(std::mem::replace(place, value)),
-            None => writes.insert(key.to_vec(), value),
+            None => {
+                seen.note(key, writes.keys().map(Vec::as_slice));
+                writes.insert(key.to_vec(), value)
+            }
         };
         let cost_of_old = old.as_ref().map_or(0, |old| cost(key, old.as_ref()));
         self.bytes = (self.bytes + cost_of_new).saturating_sub(cost_of_old);
