@@ -48,14 +48,16 @@ impl Db {
     ) -> Result<Vec<Reply>> {
         let step = |command| self.step(command);
         let steps = commands.iter().map(|c| step(c.as_ref())).collect::<Result<Vec<_>>>()?;
-        self.run_steps(&steps, go_on)
+        let mut go_on = go_on;
+        self.run_steps(&steps, |reply, _| go_on(reply))
     }
 
-    /// [`Db::pipeline_while`] for commands that were looked up already.
+    /// [`Db::pipeline_while`] for commands that were looked up already. `go_on` is also told how
+    /// many bytes they have written so far, which stay in memory until all are committed.
     pub fn calls_while(
         &self,
         calls: &[Call<'_>],
-        go_on: impl FnMut(&Reply) -> bool,
+        go_on: impl FnMut(&Reply, usize) -> bool,
     ) -> Result<Vec<Reply>> {
         let steps = calls.iter().map(|call| self.planned(call.row, call.argv));
         let steps = steps.collect::<Result<Vec<_>>>()?;
@@ -65,13 +67,13 @@ impl Db {
     fn run_steps(
         &self,
         steps: &[Step<'_>],
-        mut go_on: impl FnMut(&Reply) -> bool,
+        mut go_on: impl FnMut(&Reply, usize) -> bool,
     ) -> Result<Vec<Reply>> {
         let run_all = |tx: &mut Tx<'_>| {
             let mut replies = Vec::with_capacity(steps.len());
             for step in steps {
                 let reply = step.run(tx)?;
-                let ends = !go_on(&reply);
+                let ends = !go_on(&reply, tx.bytes_aside());
                 replies.push(reply);
                 if ends {
                     break;
@@ -193,7 +195,23 @@ mod tests {
         };
         let calls: Vec<_> = commands.iter().map(|argv| info(argv).call(argv)).collect();
         let by_name = open().pipeline(&commands).unwrap();
-        assert_eq!(open().calls_while(&calls, |_| true).unwrap(), by_name);
+        assert_eq!(open().calls_while(&calls, |_, _| true).unwrap(), by_name);
+    }
+
+    #[test]
+    fn who_asks_is_told_how_much_is_written_so_far() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        let commands = argv(&["SETRANGE a 9999 x", "GET a", "SETRANGE b 9999 x", "SET c v"]);
+        let info = |name: &[u8]| crate::commands().find(|info| info.name().as_bytes() == name);
+        let calls: Vec<_> = commands.iter().map(|argv| info(argv[0]).unwrap().call(argv)).collect();
+        let mut written = Vec::new();
+        let replies = db.calls_while(&calls, |_, bytes| {
+            written.push(bytes);
+            bytes < 20_000
+        });
+        assert_eq!(replies.unwrap().len(), 3);
+        assert!(matches!(written[..], [10_000..11_000, b, 20_000..22_000] if b == written[0]));
+        assert_eq!(db.exists(&[b"a", b"b", b"c"]).unwrap(), 2);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! stripes of the keys, and goes on to write with them held.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::encoding::keys::{Space, meta_key};
 use crate::engine::Sequence;
@@ -14,6 +15,9 @@ use crate::types::store::Store;
 use crate::types::txn::TouchedKey;
 use crate::types::view::View;
 
+/// What a key takes beside its bytes, about.
+const EACH_BYTES: usize = 128;
+
 /// The keys that one connection watches.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
@@ -21,6 +25,8 @@ pub(crate) struct Watches {
     keys: HashMap<KeyId, Watched>,
     /// As long as there are any.
     registered: Option<Registered>,
+    /// Memory that the keys take, about.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -32,6 +38,11 @@ struct Watched {
 impl Watches {
     pub(crate) fn is_empty(&self) -> bool {
         self.keys.is_empty()
+    }
+
+    /// Memory that they take, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Forgets them all.
@@ -100,7 +111,10 @@ impl Db {
                     since: tx.sequence(),
                 };
                 let by_number = meta_key(Space::from_id(tx.database()), key);
-                watches.keys.entry(KeyId::of(&by_number)).or_insert(watched);
+                if let Entry::Vacant(place) = watches.keys.entry(KeyId::of(&by_number)) {
+                    place.insert(watched);
+                    watches.bytes += key.len() + EACH_BYTES;
+                }
             }
             Ok(())
         })

@@ -58,7 +58,8 @@ impl<'a> Writer<'a> {
     /// Whether there are so many bytes of room, or can be.
     #[inline]
     fn has_room(&mut self, bytes: usize) -> bool {
-        self.out.capacity() - self.out.len() >= bytes || self.grow(bytes)
+        let has = self.out.capacity() - self.out.len() >= bytes;
+        !self.full && (has || self.grow(bytes))
     }
 
     #[cold]
@@ -66,7 +67,6 @@ impl<'a> Writer<'a> {
         let (len, least) = (self.out.len(), self.out.len().saturating_add(bytes));
         let likely = likely(len, bytes, self.forecast);
         let granted = match self.room {
-            _ if self.full => None,
             Some(room) if likely > SMALL => room.grant(least, likely),
             _ => Some(likely),
         };
@@ -263,6 +263,10 @@ impl ReplySink for Writer<'_> {
     fn insert_head(&mut self, position: usize, head: Head, len: usize) {
         let end = self.out.len();
         self.write_head(head, len);
+        // What found no room was taken back, with all that stood before it.
+        if self.full {
+            return;
+        }
         let written = self.out.len() - end;
         if let Some(moved) = self.out.get_mut(position..) {
             moved.rotate_right(written);

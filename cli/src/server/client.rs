@@ -54,17 +54,34 @@ pub(crate) struct Queue {
     /// Any key may.
     pub(crate) touches_all: bool,
     pub(crate) writes: bool,
-    /// Memory that the commands take, about.
+    /// Memory that all this takes, about, beside what the session holds.
     pub(crate) bytes: usize,
 }
 
 impl Queue {
     /// Remembers who answers a command that the session has queued.
-    pub(crate) fn push(&mut self, queued: Queued, argv: &[&[u8]]) {
-        const EACH: usize = 48;
-        self.bytes += argv.iter().map(|arg| arg.len() + EACH).sum::<usize>() + EACH;
+    pub(crate) fn push(&mut self, queued: Queued) {
+        self.bytes += size_of::<Queued>();
         self.commands.push(queued);
     }
+
+    /// Remembers a command that the session does not hold.
+    pub(crate) fn push_own(&mut self, queued: Queued, argv: &[&[u8]]) {
+        self.bytes += memory_of(argv.iter().copied());
+        self.push(queued);
+    }
+
+    /// Remembers a key that may have something to take afterwards.
+    pub(crate) fn touch(&mut self, key: &[u8]) {
+        self.bytes += memory_of([key]);
+        self.touched.push(key.to_vec());
+    }
+}
+
+/// What copies of these words take, about.
+pub(crate) fn memory_of<'w>(words: impl IntoIterator<Item = &'w [u8]>) -> usize {
+    const EACH: usize = 48;
+    words.into_iter().map(|word| word.len() + EACH).sum()
 }
 
 /// A client that waits.
@@ -75,6 +92,8 @@ pub(crate) struct Blocked {
     pub(crate) deadline: Option<Instant>,
     /// What it is told at the end if it has no ticket.
     pub(crate) finally: Reply,
+    /// Memory that what it waits for takes, about.
+    pub(crate) bytes: usize,
 }
 
 /// See the module's documentation.
@@ -113,6 +132,13 @@ impl Client {
     pub(crate) fn set_protocol(&mut self, protocol: Protocol) {
         self.protocol = protocol;
         self.info.protocol.store(protocol.number(), Ordering::Relaxed);
+    }
+
+    /// Memory that it takes beside its buffers, about.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let queued = self.queue.as_ref().map_or(0, |queue| queue.bytes);
+        let waits_for = self.blocked.as_ref().map_or(0, |blocked| blocked.bytes);
+        queued + waits_for + self.session.held_bytes()
     }
 
     /// Follows what the session has become, and tells others.

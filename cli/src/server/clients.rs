@@ -138,6 +138,8 @@ pub(crate) struct Clients {
     next_id: AtomicU64,
     all: Mutex<BTreeMap<u64, Arc<ClientInfo>>>,
     count: AtomicUsize,
+    /// Accepted, and on their way to the event loop that will serve them.
+    coming: AtomicUsize,
 }
 
 impl Clients {
@@ -159,6 +161,21 @@ impl Clients {
 
     pub(crate) fn len(&self) -> usize {
         self.count.load(RELAXED)
+    }
+
+    /// With those that are on their way.
+    pub(crate) fn expected(&self) -> usize {
+        self.len() + self.coming.load(RELAXED)
+    }
+
+    /// One is on its way.
+    pub(crate) fn expect(&self) {
+        self.coming.fetch_add(1, RELAXED);
+    }
+
+    /// One that was on its way has come.
+    pub(crate) fn has_come(&self) {
+        self.coming.fetch_sub(1, RELAXED);
     }
 
     pub(crate) fn by_id(&self, id: u64) -> Option<Arc<ClientInfo>> {

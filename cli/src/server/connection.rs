@@ -178,7 +178,9 @@ impl Connection {
             Ok((chunk, full)) => {
                 let len = turn.arrivals.bytes(chunk).len();
                 if len == 0 {
-                    self.client.fate = Fate::Dies;
+                    // It may have closed its side only, and still take what it has asked for.
+                    let waits = self.has_output() || self.joined > 0;
+                    self.client.fate = if waits { Fate::Closes } else { Fate::Dies };
                 }
                 // A socket that gives less than it could is empty: its next bytes are an event.
                 self.readable = self.hung_up || full;
@@ -308,8 +310,7 @@ impl Connection {
 
     /// Tells others how much memory it takes.
     fn note_memory(&self) {
-        let queued = self.client.queue.as_ref().map_or(0, |queue| queue.bytes);
-        let input = self.input.capacity() + self.reader.memory() + queued;
+        let input = self.input.capacity() + self.reader.memory() + self.client.held_bytes();
         self.client.info.input_bytes.store(input, Relaxed);
         self.client.info.output_bytes.store(self.output.capacity(), Relaxed);
     }
@@ -330,21 +331,25 @@ impl Connection {
     }
 
     /// Sends what the socket takes.
-    pub(crate) fn send(&mut self, counters: &Counters) {
+    pub(crate) fn send(&mut self, counters: &Counters, now_ms: u64) {
         if self.client.fate == Fate::Dies {
             return;
         }
-        self.send_some(counters);
+        if self.send_some(counters) {
+            self.client.info.active_ms.store(now_ms, Relaxed);
+        }
         // Replies of commands that had joined others have come after the turn.
         self.note_memory();
     }
 
-    fn send_some(&mut self, counters: &Counters) {
+    /// Whether the other side took anything.
+    fn send_some(&mut self, counters: &Counters) -> bool {
+        let mut took = false;
         while self.writable && self.has_output() {
             match self.stream.write(self.output.get(self.sent..).unwrap_or_default()) {
                 Ok(0) => self.client.fate = Fate::Dies,
                 Ok(len) => {
-                    self.sent += len;
+                    (self.sent, took) = (self.sent + len, true);
                     counters.output_bytes.add(len as u64);
                     continue;
                 }
@@ -352,7 +357,8 @@ impl Connection {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => self.client.fate = Fate::Dies,
             }
-            return self.forget_sent();
+            self.forget_sent();
+            return took;
         }
         if !self.has_output() {
             self.sent = 0;
@@ -361,6 +367,7 @@ impl Connection {
                 self.output = Vec::new();
             }
         }
+        took
     }
 
     /// Gives back what is sent of a long reply once commands may run again: the next one would

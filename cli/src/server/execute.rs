@@ -10,7 +10,7 @@ use lsmkv::{Error, ErrorKind, Reply, ReplySink as _};
 
 use super::budget::Budget;
 use super::catalog::{Entry, Kind, Role};
-use super::client::{Blocked, Client, Queue, Queued};
+use super::client::{Blocked, Client, Fate, Queue, Queued, memory_of};
 use super::commands::{Call, OwnCommand};
 use super::counters::{Counters, Outcome};
 use super::exec::exec;
@@ -34,6 +34,7 @@ pub(crate) fn execute(
     let budget = Budget::new(server, client, before);
     let mut writer = Writer::within(out, client.protocol, &budget);
     match entry {
+        None if is_http(name) => turn_away(client),
         // The session knows what to say, and that a transaction with such a command fails.
         None => in_session(server, client, argv, &mut writer, |_, _| ()),
         Some(_) if !may_run => refuse(client, &mut writer, "NOAUTH Authentication required."),
@@ -49,9 +50,23 @@ pub(crate) fn execute(
             counters.note_call(entry.index, outcome, nanos_since(started));
         }
     }
-    if settle(client, &budget, counters, full) == Settled::Dropped {
+    // One that waits has no reply yet.
+    if client.blocked.is_none() && settle(client, &budget, counters, full) == Settled::Dropped {
         out.truncate(before);
     }
+}
+
+/// Whether a command is a line of an HTTP request: a web page that a user of this machine looks at
+/// can have the browser send one to any port, with commands as its body.
+fn is_http(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"POST") || name.eq_ignore_ascii_case(b"Host:")
+}
+
+/// Closes a client whose further lines must not run.
+fn turn_away(client: &mut Client) {
+    let (id, address) = (client.id(), &client.info.address);
+    super::log::line(&format!("client {id} from {address} speaks HTTP and is closed"));
+    client.fate = Fate::Dies;
 }
 
 /// What becomes of a reply that was written.
@@ -182,7 +197,7 @@ pub(crate) fn after_data(
         if matches!(reply, Reply::Error(_)) {
             return;
         }
-        queue.push(Queued::Plain, argv);
+        queue.push(Queued::Plain);
         if entry.writes {
             note_touched(queue, entry, argv);
         }
@@ -212,7 +227,7 @@ fn touches_all(entry: &Entry, argv: &[&[u8]]) -> bool {
 fn note_touched(queue: &mut Queue, entry: &Entry, argv: &[&[u8]]) {
     queue.writes = true;
     queue.touches_all |= touches_all(entry, argv);
-    queue.touched.extend(entry.keys_in(argv).into_iter().map(<[u8]>::to_vec));
+    entry.keys_in(argv).into_iter().for_each(|key| queue.touch(key));
 }
 
 fn run_session(
@@ -231,19 +246,26 @@ fn run_session(
         }),
         Role::Discard | Role::Other => in_session(server, client, argv, out, |client, reply| {
             if let (Some(queue), Reply::Status("QUEUED")) = (&mut client.queue, reply) {
-                queue.push(Queued::Plain, argv);
+                queue.push(Queued::Plain);
             }
         }),
     }
     client.follow_session();
 }
 
-/// Queues what the session does not know, if it is between MULTI and EXEC: `command` stands in.
-fn queue(client: &mut Client, command: &[&[u8]], queued: Queued, out: &mut Writer<'_>) {
+/// Queues `argv`, which the session does not know, if it is between MULTI and EXEC: there
+/// `command` stands in for it.
+fn queue(
+    client: &mut Client,
+    argv: &[&[u8]],
+    command: &[&[u8]],
+    queued: Queued,
+    out: &mut Writer<'_>,
+) {
     match client.session.command(command) {
         Ok(reply) => {
             if let (Some(queue), Reply::Status(_)) = (&mut client.queue, &reply) {
-                queue.push(queued, command);
+                queue.push_own(queued, argv);
             }
             out.reply(&reply);
         }
@@ -261,7 +283,7 @@ fn run_own(
 ) {
     if client.queue.is_some() && !own.never_queued {
         let command = argv.iter().map(|word| word.to_vec()).collect();
-        return queue(client, &[b"PING"], Queued::Own(command), out);
+        return queue(client, argv, &[b"PING"], Queued::Own(command), out);
     }
     (own.run)(&mut Call { server, client, argv, out, in_transaction: false });
 }
@@ -275,15 +297,15 @@ fn run_blocking(
 ) {
     let pop = match (Pop::parse(form, argv), client.queue.is_some()) {
         (Ok(pop), _) => pop,
-        (Err(text), true) => return queue(client, &[b"PING"], Queued::Refused(text), out),
+        (Err(text), true) => return queue(client, &[], &[b"PING"], Queued::Refused(text), out),
         (Err(text), false) => return out.error(&text),
     };
     let command = pop.command();
     let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
     if let Some(transaction) = &mut client.queue {
         transaction.writes = true;
-        transaction.touched.extend(pop.destination().map(<[u8]>::to_vec));
-        return queue(client, &words, Queued::Popped(pop), out);
+        pop.destination().into_iter().for_each(|key| transaction.touch(key));
+        return queue(client, argv, &words, Queued::Popped(pop), out);
     }
     let deadline = pop.limit.and_then(|limit| Instant::now().checked_add(limit));
     let destination = pop.destination().map(<[u8]>::to_vec);
@@ -311,7 +333,9 @@ fn run_blocking(
             }
         }
         Wait::Waits(ticket) => {
-            client.block(Blocked { ticket: Some(ticket), deadline, finally: Reply::Nil });
+            // The keys are there once in what it waits for, and once in the table of who waits.
+            let bytes = 2 * memory_of(argv.iter().copied());
+            client.block(Blocked { ticket: Some(ticket), deadline, finally: Reply::Nil, bytes });
         }
     }
 }

@@ -20,8 +20,8 @@ enum Kind {
     Text,
     /// A number in a range.
     Number(i64, i64),
-    /// A number of bytes, perhaps with a unit.
-    Bytes,
+    /// At least so many bytes, perhaps with a unit.
+    Bytes(usize),
     /// `yes` or `no`.
     YesNo,
     /// One of these words.
@@ -32,14 +32,16 @@ enum Kind {
 type Row = (&'static str, Kind, &'static str);
 
 const MOST: i64 = i64::MAX;
+/// A client can always send as much as this, to undo what was set.
+const LEAST_REQUEST: usize = 1 << 20;
 
 const PARAMETERS: &[Row] = &[
     ("activedefrag", Kind::YesNo, "no"),
     ("appendfsync", Kind::Choice(&["always", "everysec", "no"]), "everysec"),
     ("appendonly", Kind::Choice(&["yes"]), "yes"),
     ("bind", Kind::Fixed, ""),
-    ("client-output-buffer-limit", Kind::Bytes, "1073741824"),
-    ("client-query-buffer-limit", Kind::Bytes, "1073741824"),
+    ("client-output-buffer-limit", Kind::Bytes(0), "1073741824"),
+    ("client-query-buffer-limit", Kind::Bytes(LEAST_REQUEST), "1073741824"),
     ("databases", Kind::Fixed, "16"),
     ("dbfilename", Kind::Text, "dump.rdb"),
     ("dir", Kind::Fixed, ""),
@@ -58,12 +60,12 @@ const PARAMETERS: &[Row] = &[
     ("list-max-ziplist-size", Kind::Number(-5, MOST), "-2"),
     ("loglevel", Kind::Choice(&["debug", "verbose", "notice", "warning"]), "notice"),
     ("maxclients", Kind::Number(1, 1_000_000), "10000"),
-    ("maxmemory", Kind::Bytes, "0"),
-    ("maxmemory-clients", Kind::Bytes, "1073741824"),
+    ("maxmemory", Kind::Bytes(0), "0"),
+    ("maxmemory-clients", Kind::Bytes(0), "1073741824"),
     ("maxmemory-policy", Kind::Choice(&["noeviction"]), "noeviction"),
     ("notify-keyspace-events", Kind::Choice(&[""]), ""),
     ("port", Kind::Fixed, "0"),
-    ("proto-max-bulk-len", Kind::Bytes, "536870912"),
+    ("proto-max-bulk-len", Kind::Bytes(LEAST_REQUEST), "536870912"),
     ("requirepass", Kind::Text, ""),
     ("save", Kind::Text, ""),
     ("set-max-intset-entries", Kind::Number(0, MOST), "512"),
@@ -232,7 +234,10 @@ fn normal(kind: Kind, value: &str) -> Result<String, &'static str> {
             Ok(_) => Err("argument is out of range"),
             Err(_) => Err("argument couldn't be parsed into an integer"),
         },
-        Kind::Bytes => bytes_of(value).map(|bytes| bytes.to_string()),
+        Kind::Bytes(least) => match bytes_of(value)? {
+            bytes if bytes < least => Err("argument is out of range"),
+            bytes => Ok(bytes.to_string()),
+        },
         Kind::YesNo => match value.to_ascii_lowercase().as_str() {
             word @ ("yes" | "no") => Ok(word.to_owned()),
             _ => Err("argument must be 'yes' or 'no'"),
@@ -304,6 +309,17 @@ mod tests {
         assert_eq!(bytes_of("normal 1mb 0 0"), Ok(1 << 20));
         for text in ["", "x", "1tb", "-1", "99999999999999999999g"] {
             assert!(bytes_of(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_limit_can_be_so_low_that_nobody_could_set_it_again() {
+        let settings = Settings::new();
+        for name in ["proto-max-bulk-len", "client-query-buffer-limit"] {
+            for too_low in ["0", "1000kb"] {
+                assert!(set(&settings, &[(name, too_low)]).unwrap_err().contains("out of range"));
+            }
+            set(&settings, &[(name, "1mb")]).unwrap();
         }
     }
 

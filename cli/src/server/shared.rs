@@ -95,6 +95,8 @@ impl Server {
 
     /// Stops the server; returns at once.
     pub(crate) fn stop(&self) {
+        // First: an event loop that sees that it stops finds all deliveries in its mailbox.
+        self.waiters.close();
         self.stopping.store(true, Ordering::SeqCst);
         for mailbox in self.mailboxes.get().into_iter().flatten() {
             mailbox.post(Message::Stop);

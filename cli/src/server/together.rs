@@ -23,6 +23,9 @@ const MOST_BESIDE_OTHERS: usize = 32;
 /// Commands with more arguments, or a longer one, run alone.
 const MOST_ARGUMENTS: usize = 64;
 const LONGEST_ARGUMENT: usize = 16 << 10;
+/// Once those that ran have written so much, it is committed before the others run: a few bytes of
+/// SETBIT or SETRANGE may write a large value.
+const ENOUGH_WRITTEN: usize = 1 << 20;
 
 /// A command that waits for others to join it.
 #[derive(Debug)]
@@ -148,19 +151,21 @@ impl Joined {
 }
 
 /// Runs commands together; the replies of the first of them, at least one, up to that of which
-/// `goes_on` says no. `None`: it failed as a whole, and nothing was changed.
+/// `goes_on` says no, or that with which enough is written. `None`: it failed as a whole, and
+/// nothing was changed.
 pub(crate) fn run(
     server: &Server,
     db: &Db,
     commands: &[Joined],
     words: &[&[u8]],
-    goes_on: impl FnMut(&Reply) -> bool,
+    mut goes_on: impl FnMut(&Reply) -> bool,
 ) -> Option<Vec<Reply>> {
     let call = |command: &Joined| match server.catalog.entry(command.command)?.kind {
         Kind::Data(info) => Some(info.call(command.argv(words))),
         _ => None,
     };
     let calls: Option<Vec<Call<'_>>> = commands.iter().map(call).collect();
+    let goes_on = |reply: &Reply, written: usize| goes_on(reply) && written < ENOUGH_WRITTEN;
     db.calls_while(&calls?, goes_on).ok()
 }
 

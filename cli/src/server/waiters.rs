@@ -8,7 +8,7 @@
 //!
 //! One lock guards it all. Commands of the store run under it, and mailboxes are locked in it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use lsmkv::{Db, Reply};
@@ -38,6 +38,8 @@ struct Queues {
     waiters: HashMap<u64, Waiter>,
     /// By key of any database: tickets, oldest first.
     by_key: HashMap<Vec<u8>, BTreeSet<u64>>,
+    /// Nobody is served any more.
+    closed: bool,
 }
 
 /// What became of a blocking command.
@@ -106,6 +108,11 @@ impl Waiters {
         self.count.fetch_sub(served, Ordering::SeqCst);
     }
 
+    /// The server stops: what would be taken for those who wait might not reach them any more.
+    pub(crate) fn close(&self) {
+        self.queues.lock().closed = true;
+    }
+
     /// Whoever has this ticket waits no more; what it is told then, whatever it waited for.
     /// `None` if it was served.
     pub(crate) fn give_up(&self, ticket: u64) -> Option<Reply> {
@@ -139,10 +146,11 @@ impl Queues {
         Some(waiter)
     }
 
-    /// Serves those who wait for these keys, and for the keys that they move elements to. How many.
-    fn serve(&mut self, mut keys: Vec<Vec<u8>>, deliver: &mut impl FnMut(Delivery)) -> usize {
-        let mut served = 0;
-        while let Some(key) = keys.pop() {
+    /// Serves those who wait for these keys, in the order in which they were written, and for the
+    /// keys that they move elements to. How many.
+    fn serve(&mut self, keys: Vec<Vec<u8>>, deliver: &mut impl FnMut(Delivery)) -> usize {
+        let (mut served, mut keys) = (0, VecDeque::from(keys));
+        while let Some(key) = keys.pop_front().filter(|_| !self.closed) {
             // Once nothing is left for one, there is nothing for those behind it.
             let mut exhausted: Vec<(u32, Taken)> = Vec::new();
             let tickets = self.by_key.get(&key).into_iter().flatten().copied().collect::<Vec<_>>();
@@ -230,6 +238,26 @@ mod tests {
         db.rpush(b"a", &[b"x"]).unwrap();
         assert_eq!(served(&waiters, &["a"]), [2, 1]);
         assert_eq!(db.exists(&[b"a", b"b"]).unwrap(), 0);
+    }
+
+    #[test]
+    fn keys_are_served_in_the_order_in_which_they_were_written() {
+        let (waiters, db) = (Waiters::default(), Db::open(":memory:", Options::default()).unwrap());
+        wait(&waiters, &db, 1, LEFT, "BLPOP b 0");
+        wait(&waiters, &db, 2, LEFT, "BLPOP a b 0");
+        db.rpush(b"a", &[b"x"]).unwrap();
+        db.rpush(b"b", &[b"y"]).unwrap();
+        assert_eq!(served(&waiters, &["a", "b"]), [2, 1]);
+    }
+
+    #[test]
+    fn a_server_that_stops_takes_nothing_for_anybody() {
+        let (waiters, db) = (Waiters::default(), Db::open(":memory:", Options::default()).unwrap());
+        wait(&waiters, &db, 1, LEFT, "BLPOP k 0");
+        waiters.close();
+        db.rpush(b"k", &[b"x"]).unwrap();
+        assert_eq!(served(&waiters, &["k"]), [] as [u64; 0]);
+        assert_eq!(db.llen(b"k").unwrap(), 1);
     }
 
     #[test]

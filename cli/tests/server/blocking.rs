@@ -216,3 +216,41 @@ fn elements_are_neither_lost_nor_given_twice_under_load() {
     taken.sort_unstable();
     assert_eq!(taken, (0..2 * ELEMENTS as i64).collect::<Vec<_>>());
 }
+
+#[test]
+fn keys_are_served_in_the_order_in_which_a_transaction_wrote_them() {
+    let server = Lsmkv::start(&[]);
+    let (_, receiver) = waits(&server, "BLPOP b a 0");
+    waiting(&server, 1);
+    let mut client = server.connect();
+    for line in ["MULTI", "RPUSH a 1", "RPUSH b 2", "EXEC"] {
+        ask(&mut client, line);
+    }
+    assert_eq!(got(&receiver), "a 1");
+}
+
+#[test]
+fn a_reply_that_is_not_wanted_is_not_sent_when_its_wait_is_over() {
+    let server = Lsmkv::start(&[]);
+    let mut stream = server.stream();
+    let lines = b"CLIENT REPLY SKIP\r\nBLPOP k 0\r\nPING\r\n";
+    std::io::Write::write_all(&mut stream, lines).unwrap();
+    waiting(&server, 1);
+    ask(&mut server.connect(), "RPUSH k v");
+    let mut told = [0; 7];
+    std::io::Read::read_exact(&mut stream, &mut told).unwrap();
+    assert_eq!(&told, b"+PONG\r\n");
+}
+
+#[test]
+fn what_was_taken_for_a_client_reaches_it_before_the_server_ends() {
+    for threads in ["1", "2"] {
+        let server = Lsmkv::start(&["--threads", threads, "--sync", "always"]);
+        let (_, receiver) = waits(&server, "BLPOP k 0");
+        waiting(&server, 1);
+        let mut stream = server.stream();
+        std::io::Write::write_all(&mut stream, b"RPUSH k v\r\nSHUTDOWN\r\n").unwrap();
+        assert_eq!(got(&receiver), "k v");
+        assert!(server.wait().0.success());
+    }
+}

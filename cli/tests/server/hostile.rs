@@ -1,6 +1,6 @@
 //! Clients that mean no good, or are broken: each suffers alone, and memory stays bounded.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
 use crate::resp::Resp;
@@ -202,4 +202,61 @@ fn a_transaction_without_end_is_memory_too() {
     let _ = stream.write_all(&request);
     until("it is closed", || info(&mut witness, "stats", "evicted_clients") == 1);
     assert_eq!(ask(&mut witness, "EXISTS k"), Resp::Int(0));
+}
+
+/// A request of words of any length.
+fn request(words: &[String]) -> Vec<u8> {
+    let words = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len()));
+    let words: Vec<String> = words.collect();
+    format!("*{}\r\n{}", words.len(), words.concat()).into_bytes()
+}
+
+#[test]
+fn whatever_a_client_has_the_server_remember_counts() {
+    let server = Lsmkv::start(&[]);
+    let mut witness = server.connect();
+    ask(&mut witness, "CONFIG SET maxmemory-clients 8mb");
+    let long = |n: usize| format!("{n}{}", "x".repeat(100_000));
+    let line = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let each = |name: &str| (0..100).map(|n| [line(name), vec![long(n)]].concat()).collect();
+    let queued: Vec<_> = std::iter::once(line("MULTI")).chain(each("CONFIG GET")).collect();
+    let keys: Vec<_> = (0..100).map(long).collect();
+    let waits = [line("BLPOP"), keys, line("0")].concat();
+    for (closed, requests) in (1..).zip([queued, each("WATCH"), vec![waits]]) {
+        let mut stream = server.stream();
+        // It may be closed before it has sent all.
+        requests.iter().for_each(|words| drop(stream.write_all(&request(words))));
+        until("it is closed", || info(&mut witness, "stats", "evicted_clients") == closed);
+    }
+    assert_eq!(told(&mut witness, "PING"), "+PONG");
+}
+
+#[test]
+fn what_a_browser_sends_runs_nothing() {
+    let server = Lsmkv::start(&[]);
+    let mut witness = server.connect();
+    ask(&mut witness, "SET k v");
+    for head in ["POST / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nhost: localhost\r\n"] {
+        let mut stream = server.stream();
+        let _ = stream.write_all(format!("{head}Accept: *\r\n\r\nFLUSHALL\r\n").as_bytes());
+        assert!(!to_the_end(&mut stream).contains("OK"));
+        assert_eq!(told(&mut witness, "GET k"), "v");
+    }
+    assert!(server.log().contains("speaks HTTP"));
+}
+
+#[test]
+fn a_crowd_that_comes_at_once_is_counted_before_it_is_handed_out() {
+    let server = Lsmkv::start(&["--maxclients", "5", "--threads", "3"]);
+    let mut witness = server.connect();
+    until("it is alone", || info(&mut witness, "clients", "connected_clients") == 1);
+    let mut crowd = Vec::new();
+    server.stand_still(|| crowd.extend((0..30).map(|_| server.stream())));
+    let is_refused = |stream: &mut std::os::unix::net::UnixStream| {
+        let _ = stream.write_all(b"PING\r\n");
+        let mut first = [0];
+        stream.read_exact(&mut first).is_ok() && first == *b"-"
+    };
+    let refused = crowd.iter_mut().map(is_refused).filter(|refused| *refused);
+    assert_eq!(refused.count(), 26);
 }

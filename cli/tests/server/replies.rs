@@ -144,3 +144,58 @@ fn a_transaction_whose_replies_are_too_long_runs_whole_and_takes_no_more() {
     let grown = server.peak_bytes().saturating_sub(before);
     assert!(grown < 2 * (100 << 20) + ALLOWANCE, "grew by {grown} bytes");
 }
+
+/// A reply whose number of elements is only known at its end was given a head although there had
+/// been no room for it: that panicked, and nothing could be written until a restart.
+#[test]
+fn a_range_that_is_too_long_ends_its_client_and_nothing_else() {
+    let server = Lsmkv::start(&[]);
+    let mut witness = server.connect();
+    let add = |first: usize| {
+        let words = [b"ZADD".to_vec(), b"z".to_vec()].into_iter();
+        let members = first..(first + 1000).min(7141);
+        words.chain(members.flat_map(|n| [b"0".to_vec(), format!("{n:08}").into_bytes()])).collect()
+    };
+    witness.pipeline(&(0..8).map(|n| add(1000 * n)).collect::<Vec<Vec<_>>>()).unwrap();
+    // The members take 99,974 bytes, and their head a few more.
+    let range = "ZRANGEBYSCORE z -inf +inf\r\n";
+    for limit in (99_900..100_100).step_by(4) {
+        ask(&mut witness, &format!("CONFIG SET client-output-buffer-limit {limit}"));
+        for request in [range.to_owned(), format!("MULTI\r\n{range}{range}EXEC\r\n")] {
+            let mut stream = server.stream();
+            stream.write_all(request.as_bytes()).unwrap();
+            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            let told = to_the_end(&mut stream);
+            let whole = told.starts_with("*7141\r\n$8\r\n00000000\r\n") && told.len() == 99_981;
+            assert!(whole || !told.contains('*'), "{limit}: {} bytes", told.len());
+        }
+        assert_eq!(told(&mut witness, "SET k v"), "+OK");
+    }
+}
+
+#[test]
+fn who_closes_only_its_own_side_gets_all_of_a_long_reply() {
+    let server = Lsmkv::start(&[]);
+    let value = vec![b'v'; 900_000];
+    let set = vec![b"SET".to_vec(), b"k".to_vec(), value];
+    server.connect().pipeline([&set]).unwrap();
+    let mut stream = server.stream();
+    stream.write_all(b"GET k\r\n").unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    // The server has met the end of what is sent long before all is taken.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert_eq!(to_the_end(&mut stream).len(), b"$900000\r\n".len() + 900_000 + 2);
+}
+
+#[test]
+fn who_takes_a_long_reply_is_not_silent() {
+    let (server, _) = server();
+    ask(&mut server.connect(), "CONFIG SET timeout 1");
+    let mut stream = ask_for_all(&server);
+    assert!(reads_head(&mut stream));
+    let mut part = vec![0; ELEMENTS * (ELEMENT_BYTES + 8) / 12];
+    for _ in 0..12 {
+        std::thread::sleep(std::time::Duration::from_millis(250));
+        stream.read_exact(&mut part).unwrap();
+    }
+}

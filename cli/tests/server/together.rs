@@ -166,3 +166,21 @@ fn story(n: u32) -> (Vec<u8>, String) {
     sent.extend(b"*2\r\n$4\r\nINCR\r\n$3\r\nal");
     (sent, told)
 }
+
+/// A few bytes may write a large value: 64 of these took more than a gigabyte at once.
+#[test]
+fn large_values_of_small_commands_are_committed_one_after_the_other() {
+    let server = Lsmkv::start(&["--threads", "1", "--option", "write_buffer=8MiB"]);
+    let mut witness = server.connect();
+    let bytes: Vec<u8> =
+        (0..64).flat_map(|n| request(&format!("SETRANGE k{n} 7999999 x"))).collect();
+    server.forget_peak();
+    let before = server.resident_bytes();
+    let mut clients = [(server.stream(), bytes)];
+    at_once(&server, &mut clients);
+    expect(&mut clients[0].0, &":8000000\r\n".repeat(64));
+    let grown = server.peak_bytes().saturating_sub(before);
+    println!("64 values of 8 MB took {grown} bytes at most");
+    assert!(grown < 200 << 20, "grew by {grown} bytes");
+    assert_eq!(ask(&mut witness, "STRLEN k63"), crate::resp::Resp::Int(8_000_000));
+}

@@ -113,6 +113,11 @@ impl Session {
         self.queue.is_some()
     }
 
+    /// Memory that the commands queued after MULTI and the watched keys take, about.
+    pub fn held_bytes(&self) -> usize {
+        self.queue.as_ref().map_or(0, |queue| queue.bytes) + self.watches.bytes()
+    }
+
     /// The protocol that HELLO has chosen, 2 or 3.
     pub fn protocol(&self) -> u8 {
         self.connection.protocol

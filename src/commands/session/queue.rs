@@ -22,6 +22,8 @@ pub(super) struct Queue {
     commands: Vec<(Queued, Vec<Vec<u8>>)>,
     /// A command was refused: EXEC will refuse all.
     pub(super) spoiled: bool,
+    /// Memory that the commands take, about.
+    pub(super) bytes: usize,
 }
 
 /// What is queued.
@@ -81,6 +83,8 @@ pub(super) struct Step<'a> {
 
 impl Queue {
     pub(super) fn push(&mut self, what: Queued, argv: &[&[u8]]) -> Reply {
+        const EACH: usize = 48;
+        self.bytes += argv.iter().map(|arg| arg.len() + EACH).sum::<usize>() + EACH;
         self.commands.push((what, argv.iter().map(|arg| arg.to_vec()).collect()));
         Reply::Status("QUEUED")
     }

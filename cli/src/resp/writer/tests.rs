@@ -43,3 +43,52 @@ fn verbatim_text_counts_its_format() {
     assert_eq!(written(Protocol::Resp3, write), "=8\r\ntxt:ab\r\n\r\n");
     assert_eq!(written(Protocol::Resp2, write), "$4\r\nab\r\n\r\n");
 }
+
+/// So many bytes and no more.
+struct Most(usize);
+
+impl crate::resp::Room for Most {
+    fn grant(&self, least: usize, likely: usize) -> Option<usize> {
+        (least <= self.0).then_some(likely.min(self.0))
+    }
+}
+
+/// Elements whose number is told when all are written, of a transaction that has said so much
+/// before; whether there was room.
+fn counted_afterwards(out: &mut Vec<u8>, most: usize, before: usize, elements: usize) -> bool {
+    let room = Most(most);
+    let mut writer = Writer::within(out, Protocol::Resp2, &room);
+    (0..before).for_each(|_| writer.array(1));
+    let begin = writer.position();
+    (0..elements).for_each(|n| writer.bulk(format!("{n:08}").as_bytes()));
+    writer.insert_head(begin, Head::Array, elements);
+    !writer.is_full()
+}
+
+#[test]
+fn a_head_that_comes_last_finds_no_room_or_stands_first() {
+    // An element takes 14 bytes; the head is the last to ask for room.
+    for (before, elements) in [(0, 10_000), (1, 10_000), (3, 6000), (0, 5000)] {
+        for most in (70_000..70_100).chain([84_000, 140_000, 200_000]) {
+            let mut out = b"+OK\r\n".to_vec();
+            if counted_afterwards(&mut out, most, before, elements) {
+                let head =
+                    format!("+OK\r\n{}*{elements}\r\n$8\r\n00000000\r\n", "*1\r\n".repeat(before));
+                assert!(out.starts_with(head.as_bytes()), "{most}, {before}, {elements}");
+            } else {
+                assert_eq!(out, b"+OK\r\n", "{most}, {before}, {elements}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_full_takes_nothing_more() {
+    let (mut out, room) = (Vec::new(), Most(70_000));
+    let mut writer = Writer::within(&mut out, Protocol::Resp2, &room);
+    writer.bulk(&[b'x'; 100_000]);
+    writer.ok();
+    writer.bulk(b"short");
+    assert!(writer.is_full());
+    assert_eq!(out, b"");
+}

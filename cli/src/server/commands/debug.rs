@@ -27,7 +27,7 @@ fn sleep(call: &mut Call<'_, '_>) {
         return call.out.ok();
     }
     let deadline = Instant::now().checked_add(time);
-    call.client.block(Blocked { ticket: None, deadline, finally: Reply::OK });
+    call.client.block(Blocked { ticket: None, deadline, finally: Reply::OK, bytes: 0 });
 }
 
 fn object(call: &mut Call<'_, '_>) {

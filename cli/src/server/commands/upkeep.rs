@@ -30,7 +30,7 @@ pub(super) fn wait(call: &mut Call<'_, '_>) {
     }
     let limit = (limit > 0).then(|| Duration::from_millis(limit));
     let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-    call.client.block(Blocked { ticket: None, deadline, finally: Reply::Int(0) });
+    call.client.block(Blocked { ticket: None, deadline, finally: Reply::Int(0), bytes: 0 });
 }
 
 pub(super) fn no_cluster(call: &mut Call<'_, '_>) {

@@ -29,7 +29,7 @@ impl EventLoop {
                 Err(_) => return,
             };
             let name = socket.name();
-            if server.clients.len() >= server.settings.max_clients() {
+            if server.clients.expected() >= server.settings.max_clients() {
                 self.reject(stream);
                 continue;
             }
@@ -38,6 +38,7 @@ impl EventLoop {
             if self.next_home == self.index {
                 self.adopt(stream, &name);
             } else {
+                server.clients.expect();
                 server.post(self.next_home, Message::Adopt(stream, name));
             }
         }

@@ -42,7 +42,11 @@ impl EventLoop {
                 return self.drop_all(&taken.commands);
             };
             let (done, after) = rest.split_at(ran.clamp(1, rest.len()));
-            let full = done.last().map(|command| command.slot);
+            let last = done.last().map(|command| command.slot);
+            let full = last.filter(|slot| {
+                let connection = connection_at(&mut self.connections, *slot);
+                connection.is_none_or(|it| it.room() == 0 || it.client.fate == Fate::Dies)
+            });
             let without_room = after.iter().take_while(|command| Some(command.slot) == full);
             let (unrun, after) = after.split_at(without_room.count());
             left.extend(unrun);
@@ -76,7 +80,7 @@ impl EventLoop {
     }
 }
 
-/// Runs commands until one client has no room for more replies; how many.
+/// Runs commands until one client has no room for more replies, or enough is written; how many.
 fn run_some(
     server: &Server,
     counters: &Counters,
@@ -123,7 +127,7 @@ fn run_apart(
 ) -> usize {
     for (ran, command) in commands.iter().enumerate() {
         let Some(connection) = connection_at(connections, command.slot) else { continue };
-        if connection.client.fate != Fate::Lives {
+        if connection.client.fate == Fate::Dies {
             continue;
         }
         let (client, out) = connection.joined_ran();

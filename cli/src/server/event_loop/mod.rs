@@ -151,7 +151,6 @@ impl EventLoop {
 
     /// Gives each ready connection a turn, and sends the replies.
     fn round(&mut self) {
-        let durable = self.server.settings.durable();
         let now_ms = self.server.now_ms();
         let mut current = std::mem::take(&mut self.current);
         std::mem::swap(&mut current, &mut self.ready);
@@ -161,14 +160,15 @@ impl EventLoop {
                 self.arrivals.clear();
             }
             self.turn(slot, now_ms);
-            if !durable && self.group.is_empty() && self.unsent.len() >= ENOUGH_UNSENT {
-                self.send_all(durable);
+            let enough = self.group.is_empty() && self.unsent.len() >= ENOUGH_UNSENT;
+            if enough && !self.server.settings.durable() {
+                self.send_all(false);
             }
         }
         self.current = current;
         self.run_group();
         self.arrivals.clear();
-        self.send_all(durable);
+        self.send_all(self.server.settings.durable());
     }
 
     fn turn(&mut self, slot: usize, now_ms: u64) {
@@ -240,8 +240,9 @@ impl EventLoop {
         }
     }
 
-    /// Sends the replies there are, if they are to be durable once all that was written is. If
-    /// that cannot be had, whoever wrote is told nothing: its connection is closed.
+    /// Sends the replies there are, if they are to be durable once all that was written is: also by
+    /// other threads, as who reads may have seen it. If that cannot be had, whoever wrote is told
+    /// nothing: its connection is closed.
     fn send_all(&mut self, durable: bool) {
         let server = Arc::clone(&self.server);
         let Some(counters) = server.counters.get(self.index) else { return };
@@ -250,10 +251,13 @@ impl EventLoop {
             let connection = self.connections.get(*slot).and_then(Option::as_ref);
             connection.is_some_and(|connection| connection.client.wrote)
         };
-        let flushed = if durable && unsent.iter().any(wrote) { server.db.sync() } else { Ok(()) };
+        let others = server.counters.len() > 1 && !unsent.is_empty();
+        let flushes = durable && (others || unsent.iter().any(wrote));
+        let flushed = if flushes { server.db.sync() } else { Ok(()) };
         if let Err(error) = &flushed {
             server.note_failure(error);
         }
+        let now_ms = server.now_ms();
         for slot in unsent.drain(..) {
             let Some(mut connection) = self.connections.get_mut(slot).and_then(Option::take) else {
                 continue;
@@ -263,7 +267,7 @@ impl EventLoop {
             if wrote && flushed.is_err() {
                 connection.client.fate = Fate::Dies;
             } else {
-                connection.send(counters);
+                connection.send(counters, now_ms);
             }
             self.put_back(slot, connection);
         }

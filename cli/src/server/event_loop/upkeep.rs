@@ -30,7 +30,9 @@ impl EventLoop {
             if idle > REST_MS {
                 connection.rest();
             }
-            if limit_ms > 0 && idle > limit_ms && connection.client.blocked.is_none() {
+            // One that gets a turn next has sent or taken something while others kept us busy.
+            let waits = connection.client.blocked.is_some() || connection.is_ready;
+            if limit_ms > 0 && idle > limit_ms && !waits {
                 connection.client.fate = Fate::Dies;
                 over.push(slot);
             }
@@ -86,15 +88,18 @@ impl EventLoop {
         self.free.push(slot);
     }
 
-    /// Sends what can still be sent, and closes everything.
+    /// Sends what can still be sent, and closes everything. What was taken for clients that wait
+    /// is theirs: it is in the mailbox, and nothing more comes, since a server that stops serves
+    /// none of them any more.
     pub(super) fn farewell(&mut self) {
+        self.read_mail();
+        self.unsent = (0..self.connections.len()).collect();
+        self.send_all(self.server.settings.durable());
         let connections = std::mem::take(&mut self.connections);
         for (slot, connection) in connections.into_iter().enumerate() {
-            let Some(mut connection) = connection else { continue };
-            if let Some(counters) = self.server.counters.get(self.index) {
-                connection.send(counters);
+            if let Some(connection) = connection {
+                self.close(slot, connection);
             }
-            self.close(slot, connection);
         }
         self.listeners.clear();
     }
