@@ -4,6 +4,7 @@
 //! `make generate`. A command with options has a parser of its own in `irregular`. A reply is a
 //! [`Reply`], or goes to a [`ReplySink`] piece by piece: `stream`.
 
+mod ahead;
 pub(crate) mod args;
 mod batch;
 mod catalog;

@@ -1,5 +1,6 @@
 //! Commands that arrive together and are committed together.
 
+use super::ahead::bring_near;
 use super::args::{Args, wrong_number};
 use super::catalog::Call;
 use super::dispatch::{as_reply, find, fits, name_of, refuse_session, unknown};
@@ -69,7 +70,9 @@ impl Db {
         steps: &[Step<'_>],
         mut go_on: impl FnMut(&Reply, usize) -> bool,
     ) -> Result<Vec<Reply>> {
+        let commands: Vec<&Planned<'_>> = steps.iter().filter_map(Step::command).collect();
         let run_all = |tx: &mut Tx<'_>| {
+            bring_near(tx, &commands);
             let mut replies = Vec::with_capacity(steps.len());
             for step in steps {
                 let reply = step.run(tx)?;
@@ -81,10 +84,10 @@ impl Db {
             }
             Ok(replies)
         };
-        if !steps.iter().filter_map(Step::command).any(Planned::writes) {
+        if !commands.iter().any(|command| command.writes()) {
             return self.read(run_all);
         }
-        let scope = scope_of(steps.iter().filter_map(Step::command));
+        let scope = scope_of(commands.iter().copied());
         let done = self.write_in(&scope, None, run_all)?;
         self.settled(done)
     }
@@ -162,6 +165,50 @@ mod tests {
             argv(&lines).iter().map(|command| apart.command(command).unwrap()).collect();
         assert_eq!(together.pipeline(&argv(&lines)).unwrap(), one_by_one);
         assert_eq!(together.get(b"s").unwrap(), apart.get(b"s").unwrap());
+    }
+
+    /// Enough of them, over memtables that are large enough, for what they look for to be read
+    /// ahead: of all types, of keys that are missing, and in words that make no sense.
+    #[test]
+    fn many_commands_over_large_memtables_reply_the_same() {
+        let open = || {
+            let db = Db::open(":memory:", Options::default()).unwrap();
+            db.set(b"big", &vec![b'v'; 3 << 20]).unwrap();
+            let members: Vec<_> = (0..300).map(|n| format!("m{n}")).collect();
+            let members: Vec<_> = members.iter().map(String::as_bytes).collect();
+            let fields: Vec<_> =
+                members.iter().map(|member| (*member, &[b'v'; 5000][..])).collect();
+            let scores: Vec<_> = members.iter().map(|member| (1.0, *member)).collect();
+            db.sadd(b"set", &members).unwrap();
+            db.hset(b"hash", &fields).unwrap();
+            db.zadd(b"zset", &scores, crate::types::ZAdd::default()).unwrap();
+            db.rpush(b"list", &members).unwrap();
+            db
+        };
+        let on = |key: &str, n: usize| {
+            let member = n * 7 % 320;
+            [
+                format!("SADD {key} m{member}"),
+                format!("HSET {key} m{member} {n}"),
+                format!("ZADD {key} {n} m{member}"),
+                format!("ZADD {key}"),
+                format!("LSET {key} {member} x"),
+                format!("INCR {key}"),
+            ]
+        };
+        let keys = ["set", "hash", "zset", "list", "none"];
+        let of = |key: &'static str| (0..40).flat_map(move |n| on(key, n));
+        let lines: Vec<String> = keys.into_iter().flat_map(of).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let (together, apart) = (open(), open());
+        let one_by_one: Vec<_> =
+            argv(&lines).iter().map(|command| apart.command(command).unwrap()).collect();
+        assert_eq!(together.pipeline(&argv(&lines)).unwrap(), one_by_one);
+        let reads = ["GET big", "SISMEMBER set m7", "HGET hash m1", "ZSCORE zset m9"].repeat(20);
+        let one_by_one: Vec<_> =
+            argv(&reads).iter().map(|command| apart.command(command).unwrap()).collect();
+        assert_eq!(together.pipeline(&argv(&reads)).unwrap(), one_by_one);
+        assert_eq!(together.check().unwrap(), [""; 0]);
     }
 
     #[test]

@@ -355,6 +355,11 @@ impl Reader {
         Arc::clone(&self.view).iter(tree, self.sequence, options)
     }
 
+    /// Look-ups of keys with these hashes follow: reads ahead what they would wait for in turn.
+    pub fn bring_near(&self, tree: TreeId, hashes: &[u64]) {
+        self.view.bring_near(tree, hashes);
+    }
+
     /// Whether a walk along `tree` has nothing to sort first.
     pub fn is_ordered(&self, tree: TreeId) -> bool {
         self.view.is_ordered(tree)

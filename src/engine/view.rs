@@ -190,6 +190,11 @@ impl View {
         Ok(None)
     }
 
+    /// Look-ups of keys with these hashes follow: what memtables know of them is read ahead.
+    pub(crate) fn bring_near(&self, tree: TreeId, hashes: &[u64]) {
+        self.memtables(tree).for_each(|memtable| memtable.bring_near(hashes));
+    }
+
     /// Whether the rows of `tree` that were written last are kept in order, so that a walk has
     /// nothing to sort first.
     pub(crate) fn is_ordered(&self, tree: TreeId) -> bool {

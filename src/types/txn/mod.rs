@@ -5,6 +5,7 @@
 //! command, a snapshot, a transaction and EXEC: reads see the writes kept aside over the moment's
 //! data. A transaction keeps the [`Overlay`] between its commands.
 
+mod ahead;
 mod overlay;
 mod seen;
 mod touched;
