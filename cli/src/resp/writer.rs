@@ -104,6 +104,19 @@ impl<'a> Writer<'a> {
         self.out.extend_from_slice(b"\r\n");
     }
 
+    /// The same for a length: most have a digit or two.
+    #[inline]
+    fn put_length(&mut self, kind: u8, len: usize) {
+        let digit = |n: usize| b'0' + u8::try_from(n % 10).unwrap_or(0);
+        match len {
+            0..10 => self.out.extend_from_slice(&[kind, digit(len), b'\r', b'\n']),
+            10..100 => {
+                self.out.extend_from_slice(&[kind, digit(len / 10), digit(len), b'\r', b'\n']);
+            }
+            _ => self.put_number(kind, len),
+        }
+    }
+
     fn line(&mut self, kind: u8, text: &[u8]) {
         if self.has_room(text.len() + FRAME) {
             self.out.push(kind);
@@ -133,7 +146,7 @@ impl<'a> Writer<'a> {
     #[inline]
     pub(crate) fn bulk(&mut self, bytes: &[u8]) {
         if self.has_room(bytes.len() + FRAME) {
-            self.put_number(b'$', bytes.len());
+            self.put_length(b'$', bytes.len());
             self.out.extend_from_slice(bytes);
             self.out.extend_from_slice(b"\r\n");
             self.forecast.count();

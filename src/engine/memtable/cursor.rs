@@ -8,8 +8,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::arena::Address;
-use super::entries::{Found, Memtable};
+use super::entries::Memtable;
 use super::order::{Order, Place, Target};
+use super::standing::Standing;
 use crate::engine::entry::Tag;
 use crate::engine::iter::cursor::Cursor;
 use crate::error::Result;
@@ -20,7 +21,8 @@ const LARGEST_WINDOW: usize = 256;
 /// Stands on an entry of a memtable.
 #[derive(Debug)]
 pub struct MemtableCursor {
-    memtable: Arc<Memtable>,
+    /// On the entry at `at`.
+    standing: Standing,
     window: Vec<Address>,
     /// Index into the window; out of it when the cursor is not valid.
     at: usize,
@@ -30,30 +32,38 @@ pub struct MemtableCursor {
 impl MemtableCursor {
     /// A cursor that stands nowhere yet.
     pub fn new(memtable: Arc<Memtable>) -> Self {
-        Self { memtable, window: Vec::new(), at: 0, window_size: FIRST_WINDOW }
+        let standing = Standing::nowhere(memtable);
+        Self { standing, window: Vec::new(), at: 0, window_size: FIRST_WINDOW }
     }
 
-    fn current(&self) -> Option<Found<'_>> {
-        self.window.get(self.at).map(|&address| self.memtable.entry(address))
+    /// Stands at `at`.
+    #[inline]
+    fn stand(&mut self, at: usize) {
+        self.at = at;
+        self.standing.stand_on(self.window.get(at).copied());
     }
 
     /// Fills the window from the place that `find` returns, forward.
     fn forward_from(&mut self, find: impl FnOnce(&Order, &Memtable) -> Place) {
-        let order = self.memtable.ordered();
-        let place = find(&order, &self.memtable);
         self.window.clear();
-        order.take_from(place, self.window_size, &mut self.window);
-        self.at = 0;
+        {
+            let memtable = self.standing.memtable();
+            let order = memtable.ordered();
+            order.take_from(find(&order, memtable), self.window_size, &mut self.window);
+        }
+        self.stand(0);
     }
 
     /// Fills the window with what comes before the place that `find` returns.
     fn backward_from(&mut self, find: impl FnOnce(&Order, &Memtable) -> Place) {
-        let order = self.memtable.ordered();
-        let place = find(&order, &self.memtable);
         self.window.clear();
-        order.take_before(place, self.window_size, &mut self.window);
+        {
+            let memtable = self.standing.memtable();
+            let order = memtable.ordered();
+            order.take_before(find(&order, memtable), self.window_size, &mut self.window);
+        }
         // Wraps to an index outside when the window is empty: not valid.
-        self.at = self.window.len().wrapping_sub(1);
+        self.stand(self.window.len().wrapping_sub(1));
     }
 
     fn widen(&mut self) {
@@ -62,24 +72,28 @@ impl MemtableCursor {
 }
 
 impl Cursor for MemtableCursor {
+    #[inline]
     fn valid(&self) -> bool {
-        self.at < self.window.len()
+        self.standing.is_somewhere()
     }
 
+    #[inline]
     fn key(&self) -> &[u8] {
-        self.current().map_or(&[], |found| found.key())
+        self.standing.key()
     }
 
+    #[inline]
     fn tag(&self) -> Tag {
-        self.current().map_or(Tag::newest_at(0), |found| found.tag())
+        self.standing.tag()
     }
 
+    #[inline]
     fn value(&self) -> &[u8] {
-        self.current().map_or(&[], |found| found.value())
+        self.standing.value()
     }
 
     fn value_bytes(&self) -> Bytes {
-        self.current().map_or_else(Bytes::new, |found| self.memtable.value_bytes(&found))
+        self.standing.value_bytes()
     }
 
     fn seek_to_first(&mut self) -> Result<()> {
@@ -104,10 +118,11 @@ impl Cursor for MemtableCursor {
         Ok(())
     }
 
+    #[inline]
     fn next(&mut self) -> Result<()> {
         let Some(&address) = self.window.get(self.at) else { return Ok(()) };
-        self.at += 1;
-        if self.at == self.window.len() {
+        self.stand(self.at + 1);
+        if !self.valid() {
             self.widen();
             self.forward_from(|order, entries| {
                 // The entry with the next smaller address sorts right after this one.
@@ -121,7 +136,7 @@ impl Cursor for MemtableCursor {
 
     fn prev(&mut self) -> Result<()> {
         let Some(&address) = self.window.get(self.at) else { return Ok(()) };
-        self.at = self.at.wrapping_sub(1);
+        self.stand(self.at.wrapping_sub(1));
         if !self.valid() {
             self.widen();
             self.backward_from(|order, entries| {

@@ -12,6 +12,7 @@ mod arena;
 mod cursor;
 mod entries;
 mod order;
+mod standing;
 
 pub use cursor::MemtableCursor;
 pub use entries::{Found, Memtable};
