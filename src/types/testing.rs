@@ -13,6 +13,11 @@ pub(crate) fn unpacked() -> Options {
     Options { packed_max_members: 0, ..Options::default() }
 }
 
+/// Two empty stores: small collections are in their records in one, and have rows in the other.
+pub(crate) fn both() -> [Db; 2] {
+    [Options::default(), unpacked()].map(|options| Db::open(":memory:", options).unwrap())
+}
+
 /// An empty store without a cleaner, and its clock, which is set by hand.
 pub(crate) fn with_clock() -> (Db, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(1000));
