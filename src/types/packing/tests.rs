@@ -8,10 +8,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::encoding::keys::row_key;
-use crate::encoding::meta::{Body, Type};
+use crate::encoding::meta::Type;
 use crate::engine::MemFs;
 use crate::io::clock::ManualClock;
 use crate::options::Options;
+use crate::types::testing::is_packed;
 use crate::types::txn::DATA;
 use crate::types::{By, Db, ExpireIf, ZAdd, ZRange};
 
@@ -24,14 +25,6 @@ fn on(fs: &Arc<MemFs>, members: u32, bytes: u32) -> Db {
 
 fn fresh(members: u32, bytes: u32) -> Db {
     on(&Arc::new(MemFs::new()), members, bytes)
-}
-
-fn is_packed(db: &Db, key: &[u8]) -> bool {
-    let body = |tx: &mut crate::types::txn::Tx<'_>| {
-        let record = tx.record(key)?.unwrap();
-        tx.body(key, &record)
-    };
-    matches!(db.read(body).unwrap(), Body::Packed(_))
 }
 
 /// Rows of all trees: records, members, scores.
