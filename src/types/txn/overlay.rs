@@ -359,6 +359,38 @@ mod tests {
         assert_eq!(named, expected.map(|key| meta_key(space, key).to_vec()));
     }
 
+    /// The bits that tell which keys may be there know of more keys than there are after going
+    /// back, and of none beyond a number.
+    #[test]
+    fn every_key_is_found_after_going_back_however_many_there_were() {
+        let name = |n: u32| format!("a long beginning that all have {n}").into_bytes();
+        let value = |n: u32| Some(Bytes::from(n.to_string()));
+        for (before, after) in [(3, 40), (20, 60), (300, 2000), (1000, 3000), (2100, 4000)] {
+            let mut overlay = Overlay::default();
+            (0..before).for_each(|n| overlay.write(DATA, &name(n), value(n)));
+            for _ in 0..2 {
+                let mark = overlay.mark();
+                for n in (0..after).filter(|n| *n >= before || n % 3 == 0) {
+                    overlay.write(DATA, &name(n), value(n + 1));
+                    assert_eq!(overlay.get(DATA, &name(n)), Some(&value(n + 1)));
+                }
+                overlay.write(DATA, &name(0), None);
+                assert_eq!(overlay.get(DATA, &name(0)), Some(&None));
+                overlay.go_back(&mark);
+                for n in 0..after {
+                    let expected = Some(value(n)).filter(|_| n < before);
+                    assert_eq!(overlay.get(DATA, &name(n)), expected.as_ref(), "{n} of {before}");
+                }
+            }
+            (before..after).for_each(|n| overlay.write(DATA, &name(n), value(n)));
+            for n in 0..after {
+                assert_eq!(overlay.get(DATA, &name(n)), Some(&value(n)), "{n} of {after}");
+            }
+            assert_eq!(overlay.get(DATA, &name(after)), None);
+            assert_eq!(overlay.of(DATA).map(Writes::len), usize::try_from(after).ok());
+        }
+    }
+
     impl Overlay {
         fn row(&self, tree: TreeId, key: &[u8]) -> Option<&Option<Bytes>> {
             self.of(tree)?.get(key)
