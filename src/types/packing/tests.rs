@@ -1,6 +1,10 @@
 //! Collections that go from their record to rows, in stores that are opened with one packing and
 //! then another.
 
+mod cursors;
+mod power_cut;
+mod snapshots;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
