@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Members ascend and none comes twice. Nothing is built to read one: a look-up runs along the
-//! bytes, which are few, and ends at the first member that is greater.
+//! bytes, which are few, and ends at the first member that is greater. It trusts their order, as it
+//! does that of any block whose checksum is right; a walk over all of them compares.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -95,7 +96,7 @@ impl Packed {
 
     /// The places of all members, in order.
     pub fn places(&self) -> Places<'_> {
-        Places { bytes: self.bytes(), at: 0, left: self.count }
+        Places { bytes: self.bytes(), at: 0, left: self.count, last: None }
     }
 
     /// What is beside a member. A copy: a few bytes that are kept shall not keep a record in
@@ -117,6 +118,7 @@ impl Packed {
                 Ordering::Greater => return Ok(Err(place.whole.start)),
             }
         }
+        places.end()?;
         Ok(Err(places.at))
     }
 
@@ -155,16 +157,9 @@ impl Packed {
 
     /// An error if the members do not ascend, or are not all there is.
     pub fn validate(&self) -> Result<(), Malformed> {
-        let bytes = self.bytes();
-        let (mut places, mut last) = (self.places(), None);
-        while let Some(place) = places.advance()? {
-            let member = bytes.get(place.member).unwrap_or_default();
-            if last.is_some_and(|last| last >= member) {
-                return Err(Malformed::Body);
-            }
-            last = Some(member);
-        }
-        if places.at == bytes.len() { Ok(()) } else { Err(Malformed::Body) }
+        let mut places = self.places();
+        while places.ascend()?.is_some() {}
+        Ok(())
     }
 }
 
@@ -174,6 +169,8 @@ pub struct Places<'a> {
     bytes: &'a [u8],
     at: usize,
     left: u16,
+    /// The member that [`Places::ascend`] returned last.
+    last: Option<Range<usize>>,
 }
 
 impl Places<'_> {
@@ -191,6 +188,23 @@ impl Places<'_> {
         let (member, value) = (part().ok_or(Malformed::Body)?, part().ok_or(Malformed::Body)?);
         (self.at, self.left) = (value.end, left);
         Ok(Some(Place { whole: start..value.end, member, value }))
+    }
+
+    /// The same; an error also if it is not greater than the one before, or if something follows
+    /// the last one.
+    pub fn ascend(&mut self) -> Result<Option<Place>, Malformed> {
+        let Some(place) = self.advance()? else { return self.end().map(|()| None) };
+        let last = self.last.replace(place.member.clone());
+        let bytes = |range: Range<usize>| self.bytes.get(range).unwrap_or_default();
+        if last.is_some_and(|last| bytes(last) >= bytes(place.member.clone())) {
+            return Err(Malformed::Body);
+        }
+        Ok(Some(place))
+    }
+
+    /// An error if bytes follow those that were read.
+    fn end(&self) -> Result<(), Malformed> {
+        if self.at == self.bytes.len() { Ok(()) } else { Err(Malformed::Body) }
     }
 }
 

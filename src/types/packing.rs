@@ -88,14 +88,14 @@ pub(super) fn walk_scores(
     Ok(Walk::packed(PackedRows { bytes: Bytes::from(bytes), rows }, backward))
 }
 
-/// Visits the places of all members and of what is beside them.
+/// Visits the places of all members and of what is beside them; an error if they are out of order.
 fn each(
     packed: &Packed,
     key: &[u8],
     mut visit: impl FnMut(Range<usize>, Range<usize>) -> Result<()>,
 ) -> Result<()> {
     let mut places = packed.places();
-    while let Some(place) = places.advance().map_err(|why| malformed(key, why))? {
+    while let Some(place) = places.ascend().map_err(|why| malformed(key, why))? {
         visit(place.member, place.value)?;
     }
     Ok(())

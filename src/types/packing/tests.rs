@@ -2,6 +2,7 @@
 //! then another.
 
 mod cursors;
+mod damage;
 mod power_cut;
 mod snapshots;
 
