@@ -15,7 +15,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::encoding::meta::{HEADER_BYTES, Malformed};
-use crate::io::codec::{Reader, put_bytes};
+use crate::io::codec::{Reader, bytes_len, put_bytes};
 
 /// Bytes before the first member.
 const COUNT_BYTES: usize = 2;
@@ -129,16 +129,32 @@ impl Packed {
             Ok(place) => (place.whole, false),
             Err(at) => (at..at, true),
         };
-        let mut entry = Vec::with_capacity(member.len() + value.len() + 6);
-        put_bytes(&mut entry, member);
-        put_bytes(&mut entry, value);
         let Some(count) = self.count.checked_add(u16::from(is_new)) else { return Ok(false) };
-        if self.bytes().len() - range.len() + entry.len() > most {
+        // Before anything is copied: the value may be of any length.
+        let len = self.bytes().len() - range.len() + bytes_len(member) + bytes_len(value);
+        if len > most {
             return Ok(false);
         }
-        self.own().splice(range, entry);
+        self.replace(range, member, value, len);
         self.count = count;
         Ok(true)
+    }
+
+    /// Puts a member and what is beside it in a place; `len` bytes it will be in all.
+    fn replace(&mut self, range: Range<usize>, member: &[u8], value: &[u8], len: usize) {
+        if let Some(own) = &mut self.own {
+            let mut entry = Vec::with_capacity(bytes_len(member) + bytes_len(value));
+            put_bytes(&mut entry, member);
+            put_bytes(&mut entry, value);
+            own.splice(range, entry);
+            return;
+        }
+        let mut own = Vec::with_capacity(len);
+        own.extend_from_slice(self.shared.get(..range.start).unwrap_or_default());
+        put_bytes(&mut own, member);
+        put_bytes(&mut own, value);
+        own.extend_from_slice(self.shared.get(range.end..).unwrap_or_default());
+        self.own = Some(own);
     }
 
     /// Removes a member; what was beside it.
@@ -146,13 +162,9 @@ impl Packed {
         let Ok(place) = self.find(member)? else { return Ok(None) };
         let value = self.bytes().get(place.value).unwrap_or_default();
         let value = Bytes::copy_from_slice(value);
-        self.own().drain(place.whole);
+        self.own.get_or_insert_with(|| self.shared.to_vec()).drain(place.whole);
         self.count = self.count.saturating_sub(1);
         Ok(Some(value))
-    }
-
-    fn own(&mut self) -> &mut Vec<u8> {
-        self.own.get_or_insert_with(|| self.shared.to_vec())
     }
 
     /// An error if the members do not ascend, or are not all there is.
@@ -280,6 +292,8 @@ mod tests {
         assert!(!packed.put(b"abc", b"123", 7).unwrap());
         assert!(packed.put(b"abc", b"21", 7).unwrap(), "the old value makes room");
         assert!(!packed.put(b"x", b"", 9).unwrap());
+        assert!(!packed.put(b"x", &vec![0; 1 << 20], 1024).unwrap());
+        assert_eq!(packed.own.as_ref().map(Vec::capacity), Some(7), "as much as it needs");
         assert_eq!(shown(&packed), Model::from([(b"abc".to_vec(), b"21".to_vec())]));
     }
 
