@@ -60,6 +60,7 @@ pub(super) fn walk(packed: &Packed, key: &[u8], first: &[u8], backward: bool) ->
 }
 
 /// A walk over the score rows that packed members would have, with sub keys in `[lower, upper)`.
+/// Beside each is the member's score as it is stored, so that nobody needs to look for its sign.
 pub(super) fn walk_scores(
     packed: &Packed,
     key: &[u8],
@@ -67,22 +68,24 @@ pub(super) fn walk_scores(
     backward: bool,
 ) -> Result<Walk> {
     let members = packed.bytes();
-    let mut scored: Vec<([u8; 8], Range<usize>)> = Vec::new();
+    let part = |range: &Range<usize>| members.get(range.clone()).unwrap_or_default();
+    let mut scored = Vec::new();
     each(packed, key, |member, value| {
-        let score = stored_score(members.get(value).unwrap_or_default())?;
-        scored.push((score_bytes(score), member));
+        scored.push((score_bytes(stored_score(part(&value))?), member, value));
         Ok(())
     })?;
     // Members of one score stand in the order of their bytes already.
-    scored.sort_by_key(|(score, _)| *score);
-    let (mut bytes, mut rows) = (Vec::with_capacity(members.len()), Vec::new());
-    for (score, member) in scored {
+    scored.sort_by_key(|(score, ..)| *score);
+    let (mut bytes, mut rows) = (Vec::with_capacity(2 * members.len()), Vec::new());
+    for (score, member, value) in scored {
         let start = bytes.len();
         bytes.extend_from_slice(&score);
-        bytes.extend_from_slice(members.get(member).unwrap_or_default());
+        bytes.extend_from_slice(part(&member));
+        let end = bytes.len();
         let row = bytes.get(start..).unwrap_or_default();
         if row >= lower && upper.is_none_or(|upper| row < upper) {
-            rows.push((start..bytes.len(), bytes.len()..bytes.len()));
+            bytes.extend_from_slice(part(&value));
+            rows.push((start..end, end..bytes.len()));
         }
     }
     Ok(Walk::packed(PackedRows { bytes: Bytes::from(bytes), rows }, backward))
