@@ -49,7 +49,9 @@ pub(super) fn walk(packed: &Packed, key: &[u8], first: &[u8], backward: bool) ->
         false => member >= first,
         true => first.is_empty() || member < first,
     };
-    let mut rows = Vec::with_capacity(usize::try_from(packed.size()).unwrap_or(0));
+    // A member takes two bytes at least, whatever a damaged record says their number is.
+    let most = usize::try_from(packed.size()).unwrap_or(0).min(bytes.len() / 2);
+    let mut rows = Vec::with_capacity(most);
     each(packed, key, |member, value| {
         if wanted(bytes.get(member.clone()).unwrap_or_default()) {
             rows.push((member, value));
