@@ -17,7 +17,8 @@ use crate::options::Options;
 use crate::types::txn::{PackedRows, Walk, malformed};
 use crate::types::zset::rows::stored_score;
 
-/// What fits into a record, as the user set it.
+/// What fits into a record: as the user set it, but no more than can be written again where there
+/// is little room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packing {
     /// Most members.
@@ -27,11 +28,14 @@ pub(crate) struct Packing {
 }
 
 impl Packing {
-    pub(crate) fn of(options: &Options) -> Self {
+    /// `spare_bytes`: see `Store::spare_bytes`. A removal writes all that is left, and must go
+    /// through on a full disk and in a transaction that may take little.
+    pub(crate) fn of(options: &Options, spare_bytes: usize) -> Self {
         let bytes = u64::from(options.packed_max_bytes).min(MOST_BYTES);
+        let bytes = usize::try_from(bytes.min(options.txn_max_bytes / 4)).unwrap_or(0);
         Self {
             members: u64::from(options.packed_max_members.min(MOST_MEMBERS)),
-            bytes: usize::try_from(bytes).unwrap_or(0),
+            bytes: bytes.min(spare_bytes),
         }
     }
 

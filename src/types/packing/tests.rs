@@ -16,8 +16,8 @@ use crate::encoding::keys::row_key;
 use crate::encoding::meta::Type;
 use crate::engine::MemFs;
 use crate::io::clock::ManualClock;
-use crate::options::Options;
-use crate::types::testing::is_packed;
+use crate::options::{Options, SyncMode};
+use crate::types::testing::{is_packed, unpacked};
 use crate::types::txn::DATA;
 use crate::types::{By, Db, ExpireIf, ZAdd, ZRange};
 
@@ -90,6 +90,53 @@ fn expiry_goes_along_when_members_get_rows_and_back() {
     assert!(db.zscore(b"y", b"zero").unwrap().unwrap().is_sign_negative());
     assert_eq!(db.zscore(b"y", b"one").unwrap(), Some(1.5));
     assert_eq!(rows(&db), [1, 0, 0]);
+}
+
+/// A change writes the whole record, so one as large as a transaction could not be changed in it.
+#[test]
+fn what_a_transaction_could_not_write_again_has_rows() {
+    let small = Options { txn_max_bytes: 4 << 10, ..Options::default() };
+    let options = Options { packed_max_members: 1024, packed_max_bytes: 16 << 10, ..small };
+    let db = Db::open(":memory:", options).unwrap();
+    for n in 0..10u8 {
+        db.hset(b"h", &[(&[n], &[b'v'; 1000])]).unwrap();
+        db.hset(b"small", &[(&[n], &[b'v'; 90])]).unwrap();
+    }
+    assert!(!is_packed(&db, b"h") && is_packed(&db, b"small"));
+    for n in 0..9u8 {
+        let txn = db.begin().unwrap();
+        txn.hset(b"h", &[(&[n], b"new")]).unwrap();
+        txn.hset(b"small", &[(&[n], b"new")]).unwrap();
+        txn.commit().unwrap();
+        let txn = db.begin().unwrap();
+        assert_eq!(txn.hdel(b"h", &[&[n]]).unwrap() + txn.hdel(b"small", &[&[n]]).unwrap(), 2);
+        txn.commit().unwrap();
+    }
+    assert_eq!((db.hlen(b"h").unwrap(), db.hlen(b"small").unwrap()), (1, 1));
+}
+
+/// What is set aside for removals on a full disk is a segment of the log.
+#[test]
+fn members_can_be_removed_on_a_full_disk_however_small_the_log() {
+    let fs = Arc::new(MemFs::untracked());
+    let packing = Options { packed_max_members: 1024, packed_max_bytes: 16 << 10, ..unpacked() };
+    let options = Options { log_segment_bytes: 4 << 10, sync: SyncMode::Off, ..packing };
+    let clock = Arc::new(ManualClock::at(1_000_000));
+    let db = Db::open_on(fs.clone(), Path::new("/db"), options, clock).unwrap();
+    for n in 0..10u8 {
+        db.hset(b"h", &[(&[n], &[b'v'; 1000])]).unwrap();
+    }
+    fs.set_capacity(fs.bytes_in_use());
+    let mut refused = 0;
+    for n in 0..10_000u32 {
+        refused += u32::from(db.set(&n.to_be_bytes(), &[b'v'; 500]).is_err());
+        if refused == 3 {
+            break;
+        }
+    }
+    assert_eq!(refused, 3, "the disk is full");
+    assert_eq!(db.hdel(b"h", &[&[0], &[1]]).unwrap(), 2);
+    assert_eq!(db.hlen(b"h").unwrap(), 8);
 }
 
 #[test]
