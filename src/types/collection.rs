@@ -67,6 +67,17 @@ impl Tx<'_> {
         Ok(Collection::with_rows(self, key, header, version))
     }
 
+    /// Gives `key` the members of a record, as they would be stored now, in place of whatever it
+    /// has.
+    pub(crate) fn put_copy(&mut self, key: &[u8], header: Header, packed: Packed) -> Result<()> {
+        let fits = self.store().packing().holds(&packed);
+        let mut copy = Collection { changed: true, ..Collection::packed(key, header, packed) };
+        if !fits {
+            copy.unpack(self)?;
+        }
+        self.save(&copy)
+    }
+
     /// Writes the record of a collection that changed, or deletes it if no member is left.
     pub(crate) fn save(&mut self, collection: &Collection) -> Result<()> {
         if !collection.changed {

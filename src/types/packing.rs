@@ -39,6 +39,11 @@ impl Packing {
         }
     }
 
+    /// Whether all of this may be in a record.
+    pub(crate) fn holds(self, packed: &Packed) -> bool {
+        packed.size() <= self.members && packed.bytes().len() <= self.bytes
+    }
+
     /// Whether new collections are packed at all.
     pub(crate) fn is_on(self) -> bool {
         self.members > 0

@@ -92,6 +92,47 @@ fn expiry_goes_along_when_members_get_rows_and_back() {
     assert_eq!(rows(&db), [1, 0, 0]);
 }
 
+#[test]
+fn a_copy_has_the_form_that_is_in_force_now() {
+    let fs = Arc::new(MemFs::untracked());
+    let fill = |db: &Db| {
+        for n in 0..3u8 {
+            db.hset(b"h", &[(&[n], &[b'v'; 20])]).unwrap();
+            db.sadd(b"s", &[&[n]]).unwrap();
+            db.zadd(b"z", &[(-f64::from(n), &[n])], ZAdd::default()).unwrap();
+        }
+        db.expire(b"z", 1000, ExpireIf::default()).unwrap();
+    };
+    let db = on(&fs, 128, 1024);
+    fill(&db);
+    db.close().unwrap();
+    // Still allowed; too many; too long, but for the set.
+    for (members, bytes, packed) in [
+        (3, 69, [true; 3]),
+        (2, 1024, [false; 3]),
+        (0, 1024, [false; 3]),
+        (9, 20, [false, true, false]),
+    ] {
+        let db = on(&fs, members, bytes);
+        let other = db.select(1).unwrap();
+        for (key, packed) in [b"h", b"s", b"z"].into_iter().zip(packed) {
+            assert!(is_packed(&db, key), "it is read as it is");
+            assert!(db.copy(key, b"copy", true).unwrap());
+            assert!(db.copy_to(key, key, 1, true).unwrap());
+            assert_eq!(is_packed(&db, b"copy"), packed, "{key:?} of {members}, {bytes}");
+            assert_eq!(is_packed(&other, key), packed);
+            assert_eq!(other.ttl(key).unwrap(), db.ttl(key).unwrap());
+        }
+        assert_eq!(other.hgetall(b"h").unwrap(), db.hgetall(b"h").unwrap());
+        assert_eq!(other.smembers(b"s").unwrap(), db.smembers(b"s").unwrap());
+        assert_eq!(db.zrevrange(b"copy", 0, -1).unwrap(), [&[0][..], &[1], &[2]]);
+        assert_eq!(db.check().unwrap(), [""; 0]);
+        other.flushdb().unwrap();
+        db.del(&[b"copy"]).unwrap();
+        db.close().unwrap();
+    }
+}
+
 /// A change writes the whole record, so one as large as a transaction could not be changed in it.
 #[test]
 fn what_a_transaction_could_not_write_again_has_rows() {
