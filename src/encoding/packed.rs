@@ -99,12 +99,19 @@ impl Packed {
         Places { bytes: self.bytes(), at: 0, left: self.count, last: None }
     }
 
-    /// What is beside a member. A copy: a few bytes that are kept shall not keep a record in
-    /// memory, nor what that may be a part of.
-    pub fn get(&self, member: &[u8]) -> Result<Option<Bytes>, Malformed> {
+    /// What is beside a member.
+    pub fn get(&self, member: &[u8]) -> Result<Option<&[u8]>, Malformed> {
         let found = self.find(member)?.ok();
-        let value = found.map(|place| self.bytes().get(place.value).unwrap_or_default());
-        Ok(value.map(Bytes::copy_from_slice))
+        Ok(found.map(|place| self.bytes().get(place.value).unwrap_or_default()))
+    }
+
+    /// For those who look for many members.
+    pub fn index(&self) -> Result<Index<'_>, Malformed> {
+        let (mut places, mut all) = (self.places(), Vec::new());
+        while let Some(place) = places.ascend()? {
+            all.push((place.member, place.value));
+        }
+        Ok(Index { bytes: self.bytes(), places: all })
     }
 
     /// Where a member is, or else where it would be.
@@ -220,6 +227,22 @@ impl Places<'_> {
     }
 }
 
+/// Where all members are, each with what is beside it: a look-up is a few comparisons.
+#[derive(Debug)]
+pub struct Index<'a> {
+    bytes: &'a [u8],
+    places: Vec<(Range<usize>, Range<usize>)>,
+}
+
+impl<'a> Index<'a> {
+    /// What is beside a member.
+    pub fn get(&self, member: &[u8]) -> Option<&'a [u8]> {
+        let part = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
+        let found = self.places.binary_search_by(|(its, _)| part(its).cmp(member)).ok()?;
+        self.places.get(found).map(|(_, value)| part(value))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -255,7 +278,9 @@ mod tests {
         fn it_holds_what_a_map_holds(changes in prop::collection::vec(change(), 1..60)) {
             let (mut packed, mut model) = (Packed::default(), Model::new());
             for (member, value) in changes {
-                prop_assert_eq!(packed.get(&member).unwrap(), model.get(&member).map(|value| Bytes::copy_from_slice(value)));
+                let value_there = model.get(&member).map(Vec::as_slice);
+                prop_assert_eq!(packed.get(&member).unwrap(), value_there);
+                prop_assert_eq!(packed.index().unwrap().get(&member), value_there);
                 match value {
                     Some(value) => {
                         prop_assert!(packed.put(&member, &value, usize::MAX).unwrap());
@@ -279,7 +304,7 @@ mod tests {
         fn arbitrary_bytes_are_refused_and_never_panic(bytes: Vec<u8>, member: Vec<u8>) {
             let record = Bytes::from([&[0x92; HEADER_BYTES], &bytes[..]].concat());
             let Ok(mut packed) = Packed::decode(&record) else { return Ok(()) };
-            let _ = (packed.get(&member), packed.validate());
+            let _ = (packed.get(&member), packed.index(), packed.validate());
             let _ = (packed.put(&member, b"v", 1 << 20), packed.remove(&member));
         }
     }

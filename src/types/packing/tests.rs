@@ -17,7 +17,7 @@ use crate::encoding::meta::Type;
 use crate::engine::MemFs;
 use crate::io::clock::ManualClock;
 use crate::options::{Options, SyncMode};
-use crate::types::testing::{is_packed, unpacked};
+use crate::types::testing::{both, is_packed, unpacked};
 use crate::types::txn::DATA;
 use crate::types::{By, Db, ExpireIf, ZAdd, ZRange};
 
@@ -90,6 +90,38 @@ fn expiry_goes_along_when_members_get_rows_and_back() {
     assert!(db.zscore(b"y", b"zero").unwrap().unwrap().is_sign_negative());
     assert_eq!(db.zscore(b"y", b"one").unwrap(), Some(1.5));
     assert_eq!(rows(&db), [1, 0, 0]);
+}
+
+#[test]
+fn asking_for_many_members_at_once_finds_what_asking_for_each_does() {
+    for db in both() {
+        for n in (0..60u8).step_by(3) {
+            db.hset(b"h", &[(&[n], &[n; 2])]).unwrap();
+            db.sadd(b"s", &[&[n]]).unwrap();
+            db.zadd(b"z", &[(f64::from(n), &[n])], ZAdd::default()).unwrap();
+        }
+        let names: Vec<[u8; 1]> = (0..62).rev().chain(0..4).map(|n| [n]).collect();
+        for count in [0, 1, 2, 3, names.len()] {
+            let asked: Vec<&[u8]> = names[..count].iter().map(|name| &name[..]).collect();
+            let values: Vec<_> = asked.iter().map(|it| db.hget(b"h", it).unwrap()).collect();
+            assert_eq!(db.hmget(b"h", &asked).unwrap(), values);
+            let there: Vec<_> = asked.iter().map(|it| db.sismember(b"s", it).unwrap()).collect();
+            assert_eq!(db.smismember(b"s", &asked).unwrap(), there);
+            let scores: Vec<_> = asked.iter().map(|it| db.zscore(b"z", it).unwrap()).collect();
+            assert_eq!(db.zmscore(b"z", &asked).unwrap(), scores);
+            let found = values.iter().flatten().count();
+            assert_eq!(found, there.iter().filter(|there| **there).count());
+            assert_eq!(found, scores.iter().flatten().count());
+            for (name, there) in asked.iter().zip(there) {
+                assert_eq!(there, name[0] < 60 && name[0].is_multiple_of(3));
+                assert_eq!(db.hexists(b"h", name).unwrap(), there);
+                assert_eq!(db.hstrlen(b"h", name).unwrap(), 2 * i64::from(there));
+            }
+        }
+        let sums = db.zinter(&[b"z", b"s"], Default::default()).unwrap();
+        assert!(sums.iter().all(|(member, score)| f64::from(member[0]) + 1.0 == *score));
+        assert_eq!((sums.len(), db.zdiff(&[b"z", b"s"]).unwrap().len()), (20, 0));
+    }
 }
 
 #[test]

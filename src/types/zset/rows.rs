@@ -88,7 +88,7 @@ impl ZSet {
 
     /// The score of a member.
     pub(super) fn score(&self, tx: &Tx<'_>, member: &[u8]) -> Result<Option<f64>> {
-        self.rows.get(tx, member)?.map(|value| stored_score(&value)).transpose()
+        self.rows.look(tx, member, stored_score)?.transpose()
     }
 
     /// Gives a member a score; `old` is the one it has.
