@@ -60,6 +60,8 @@ pub(crate) struct Collection {
     header: Header,
     size: u64,
     changed: bool,
+    /// Its key has a record, with the expiry of the header.
+    is_recorded: bool,
     /// The members, if they are in the record. Then it has no version, no wear, and no prefix.
     packed: Option<Packed>,
     version: u64,
@@ -75,12 +77,13 @@ impl Tx<'_> {
         let Some(record) = self.typed(key, kind)? else { return Ok(None) };
         if is_packed(&record.bytes) {
             let packed = Packed::decode(&record.bytes).map_err(|why| malformed(key, why))?;
-            return Ok(Some(Collection::packed(key, record.header, packed)));
+            let found = Collection::packed(key, record.header, packed);
+            return Ok(Some(Collection { is_recorded: true, ..found }));
         }
         match self.body(key, &record)? {
             Body::Members { version, size, wear } => {
                 let new = Collection::with_rows(self, key, record.header, version);
-                Ok(Some(Collection { size, wear, is_new: false, ..new }))
+                Ok(Some(Collection { size, wear, is_new: false, is_recorded: true, ..new }))
             }
             _ => Err(Error::new(ErrorKind::Corrupt, "a list where none belongs")),
         }
@@ -126,8 +129,7 @@ impl Tx<'_> {
             return Ok(());
         }
         if let Some(packed) = &collection.packed {
-            let body = Body::Packed(packed.clone());
-            return self.put_record(&collection.key, encode_collection(collection.header, &body));
+            return self.save_body(collection, &Body::Packed(packed.clone()));
         }
         let mut wear = collection.wear.clone();
         if collection.is_worn() && self.has_room_to_renew() {
@@ -137,7 +139,15 @@ impl Tx<'_> {
             wear.forget_removed();
         }
         let body = Body::Members { version: collection.version, size: collection.size, wear };
-        self.put_record(&collection.key, encode_collection(collection.header, &body))
+        self.save_body(collection, &body)
+    }
+
+    fn save_body(&mut self, collection: &Collection, body: &Body) -> Result<()> {
+        let record = encode_collection(collection.header, body);
+        match collection.is_recorded {
+            true => self.replace_record(&collection.key, record),
+            false => self.put_record(&collection.key, record),
+        }
     }
 }
 
@@ -155,6 +165,7 @@ impl Collection {
             header,
             size: packed.size(),
             changed: false,
+            is_recorded: false,
             packed: Some(packed),
             version: 0,
             wear: Wear::default(),

@@ -33,6 +33,9 @@ pub(crate) struct Overlay {
     pub(super) building: Vec<ReservedNumber>,
     /// What rows of such versions begin with that were written already: see `build`.
     pub(super) spilled: Vec<Prefix>,
+    /// Keys may come or go, or have another expiry: something in the meta tree was written that is
+    /// not the record of a key in place of one with the same expiry.
+    changes_keys: bool,
     /// The command that writes now, or one before it, gives back space.
     pub(super) frees_space: bool,
     /// A command has written and does not give back space.
@@ -61,6 +64,7 @@ impl Default for Overlay {
             seen: Default::default(),
             building: Vec::new(),
             spilled: Vec::new(),
+            changes_keys: false,
             frees_space: false,
             takes_space: false,
             assignments: Vec::new(),
@@ -91,6 +95,7 @@ pub(super) struct Mark {
     replaced: usize,
     building: usize,
     assignments: usize,
+    changes_keys: bool,
     frees_space: bool,
     takes_space: bool,
     bytes: usize,
@@ -121,6 +126,16 @@ impl Overlay {
     /// Sets or removes a physical key. Past the limit nothing more is kept: the command that
     /// writes so much is going to fail.
     pub(super) fn write(&mut self, tree: TreeId, key: &[u8], value: Option<Bytes>) {
+        self.changes_keys |= tree == META;
+        self.keep_aside(tree, key, value);
+    }
+
+    /// Sets the record of a key that has one, with the same expiry.
+    pub(super) fn replace_record(&mut self, key: &[u8], record: Bytes) {
+        self.keep_aside(META, key, Some(record));
+    }
+
+    fn keep_aside(&mut self, tree: TreeId, key: &[u8], value: Option<Bytes>) {
         let cost_of_new = cost(key, value.as_ref());
         let trees = (self.writes.get_mut(tree.index()), self.seen.get_mut(tree.index()));
         let (Some(writes), Some(seen)) = trees else { return };
@@ -161,6 +176,7 @@ impl Overlay {
             replaced: self.replaced.len(),
             building: self.building.len(),
             assignments: self.assignments.len(),
+            changes_keys: self.changes_keys,
             frees_space: std::mem::take(&mut self.frees_space),
             takes_space: self.takes_space,
             bytes: self.bytes,
@@ -199,6 +215,7 @@ impl Overlay {
         self.building.truncate(mark.building);
         self.assignments.truncate(mark.assignments);
         (self.frees_space, self.takes_space) = (mark.frees_space, mark.takes_space);
+        self.changes_keys = mark.changes_keys;
         self.bytes = mark.bytes;
         self.overflowed = mark.overflowed;
         self.release();
@@ -247,6 +264,9 @@ impl Overlay {
                     None => batch.delete(TreeId(tree), key),
                 }
             }
+        }
+        if !self.changes_keys {
+            batch.only_replaces(META);
         }
         batch
     }
