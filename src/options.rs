@@ -141,7 +141,8 @@ options! {
     reclaim_interval_s: u64 = 300, Rule::Count(0, 86_400);
     /// Members up to which a hash, set or sorted set is kept whole in its record; 0 turns it off.
     packed_max_members: u32 = 128, Rule::Count(0, 1024);
-    /// Bytes of members and values up to which it is.
+    /// Bytes of members and values up to which it is; a quarter of `txn_max_bytes` and of
+    /// `log_segment_bytes` at most.
     packed_max_bytes: u32 = 1024, Rule::Size(16, 16 * KIB);
     /// Bytes of memory a transaction may take before its commands fail.
     txn_max_bytes: u64 = 64 * MIB, Rule::Size(4 * KIB, 16 * GIB);

@@ -107,7 +107,11 @@ fn say(session: &mut Session, line: &str, sink: &mut Pieces) {
 }
 
 fn filled(db: &Db) {
-    for n in 0..MEMBERS {
+    fill(db, MEMBERS);
+}
+
+fn fill(db: &Db, members: usize) {
+    for n in 0..members {
         let (member, value) = (format!("member {n:06}"), format!("value {n:090}"));
         let (member, value) = (member.as_bytes(), value.as_bytes());
         db.rpush(b"list", &[value]).unwrap();
@@ -152,6 +156,74 @@ fn the_walk_ends_when_the_receiver_is_full() {
         db.command_into(&argv(line), &mut pieces).unwrap();
         // A pair may be finished, and a head come last.
         assert!((50..54).contains(&pieces.all.len()), "{line}: {}", pieces.all.len());
+    }
+}
+
+/// Collections that are kept whole in their records.
+#[test]
+fn a_reply_from_a_record_is_that_of_the_command_and_ends_when_the_receiver_is_full() {
+    const FEW: usize = 60;
+    let most =
+        Options { packed_max_members: 128, packed_max_bytes: 16 << 10, ..Options::default() };
+    let none = Options { packed_max_members: 0, ..Options::default() };
+    let [packed, rows] = [most, none].map(|options| Db::open(":memory:", options).unwrap());
+    [&packed, &rows].iter().for_each(|db| fill(db, FEW));
+    let parts = [
+        "ZRANGE zset 10 20",
+        "ZRANGE zset -20 -10 WITHSCORES",
+        "ZREVRANGE zset 3 -50 WITHSCORES",
+        "ZRANGEBYSCORE zset (0 1 LIMIT 5 40",
+        "ZRANGEBYSCORE zset 2 3",
+        "ZREVRANGEBYSCORE zset +inf -inf WITHSCORES",
+        "ZREVRANGEBYLEX zset + - LIMIT 1 30",
+        "ZRANGE zset 70 80",
+    ];
+    for line in WALKS.iter().chain(&parts) {
+        let expected = built(&rows, line);
+        assert_eq!(built(&packed, line), expected, "{line}");
+        for most in [None, Some(1), Some(7), Some(30)] {
+            let mut pieces = Pieces { most, ..Pieces::default() };
+            pieces.status("before");
+            packed.command_into(&argv(line), &mut pieces).unwrap();
+            assert_eq!(pieces.all.remove(0), "+before");
+            let all = expected.len();
+            match most {
+                // A pair may be finished, and a head come last.
+                Some(most) => assert!(pieces.all.len() <= all.min(most + 3), "{line}"),
+                None => assert_eq!(pieces.all, expected, "{line}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn values_that_are_asked_for_by_name_are_streamed_alike() {
+    let db = open_memory();
+    filled(&db);
+    for n in 0..100 {
+        db.set(format!("key {n}").replace(' ', ":").as_bytes(), b"v").unwrap();
+        db.hset(b"small", &[(format!("f{n}").as_bytes(), b"")]).unwrap();
+    }
+    let names = |prefix: &str| (0..200).map(|n| format!(" {prefix}{n}")).collect::<String>();
+    let mget = format!("MGET hash list{} zset", names("key:"));
+    let hmget = format!("HMGET small none{}", names("f"));
+    let missing = format!("HMGET nothing{}", names("f"));
+    for line in [&mget, &hmget, &missing, "HMGET list f", "HMGET key:1 f g", "MGET list", "HMGET h"]
+    {
+        let (mut pieces, expected) = (Pieces::default(), built(&db, line));
+        pieces.status("before");
+        db.command_into(&argv(line), &mut pieces).unwrap();
+        assert_eq!(pieces.all.remove(0), "+before");
+        assert_eq!(pieces.all, expected, "{line}");
+    }
+    for line in [&mget, &hmget, &missing] {
+        let mut pieces = Pieces { most: Some(50), ..Pieces::default() };
+        db.command_into(&argv(line), &mut pieces).unwrap();
+        assert_eq!(pieces.all.len(), 50, "{line}");
+    }
+    for line in ["HMGET list f", "HMGET key:1 f g"] {
+        let [error] = &built(&db, line)[..] else { panic!("{line}") };
+        assert!(error.starts_with("-WRONGTYPE"), "{error}");
     }
 }
 

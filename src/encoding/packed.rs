@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Members ascend and none comes twice. Nothing is built to read one: a look-up runs along the
-//! bytes, which are few, and ends at the first member that is greater.
+//! bytes, which are few, and ends at the first member that is greater. It trusts their order, as it
+//! does that of any block whose checksum is right; a walk over all of them compares.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -14,7 +15,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::encoding::meta::{HEADER_BYTES, Malformed};
-use crate::io::codec::{Reader, put_bytes};
+use crate::io::codec::{Reader, bytes_len, put_bytes};
 
 /// Bytes before the first member.
 const COUNT_BYTES: usize = 2;
@@ -95,15 +96,22 @@ impl Packed {
 
     /// The places of all members, in order.
     pub fn places(&self) -> Places<'_> {
-        Places { bytes: self.bytes(), at: 0, left: self.count }
+        Places { bytes: self.bytes(), at: 0, left: self.count, last: None }
     }
 
-    /// What is beside a member. A copy: a few bytes that are kept shall not keep a record in
-    /// memory, nor what that may be a part of.
-    pub fn get(&self, member: &[u8]) -> Result<Option<Bytes>, Malformed> {
+    /// What is beside a member.
+    pub fn get(&self, member: &[u8]) -> Result<Option<&[u8]>, Malformed> {
         let found = self.find(member)?.ok();
-        let value = found.map(|place| self.bytes().get(place.value).unwrap_or_default());
-        Ok(value.map(Bytes::copy_from_slice))
+        Ok(found.map(|place| self.bytes().get(place.value).unwrap_or_default()))
+    }
+
+    /// For those who look for many members.
+    pub fn index(&self) -> Result<Index<'_>, Malformed> {
+        let (mut places, mut all) = (self.places(), Vec::new());
+        while let Some(place) = places.ascend()? {
+            all.push((place.member, place.value));
+        }
+        Ok(Index { bytes: self.bytes(), places: all })
     }
 
     /// Where a member is, or else where it would be.
@@ -117,6 +125,7 @@ impl Packed {
                 Ordering::Greater => return Ok(Err(place.whole.start)),
             }
         }
+        places.end()?;
         Ok(Err(places.at))
     }
 
@@ -127,16 +136,32 @@ impl Packed {
             Ok(place) => (place.whole, false),
             Err(at) => (at..at, true),
         };
-        let mut entry = Vec::with_capacity(member.len() + value.len() + 6);
-        put_bytes(&mut entry, member);
-        put_bytes(&mut entry, value);
         let Some(count) = self.count.checked_add(u16::from(is_new)) else { return Ok(false) };
-        if self.bytes().len() - range.len() + entry.len() > most {
+        // Before anything is copied: the value may be of any length.
+        let len = self.bytes().len() - range.len() + bytes_len(member) + bytes_len(value);
+        if len > most {
             return Ok(false);
         }
-        self.own().splice(range, entry);
+        self.replace(range, member, value, len);
         self.count = count;
         Ok(true)
+    }
+
+    /// Puts a member and what is beside it in a place; `len` bytes it will be in all.
+    fn replace(&mut self, range: Range<usize>, member: &[u8], value: &[u8], len: usize) {
+        if let Some(own) = &mut self.own {
+            let mut entry = Vec::with_capacity(bytes_len(member) + bytes_len(value));
+            put_bytes(&mut entry, member);
+            put_bytes(&mut entry, value);
+            own.splice(range, entry);
+            return;
+        }
+        let mut own = Vec::with_capacity(len);
+        own.extend_from_slice(self.shared.get(..range.start).unwrap_or_default());
+        put_bytes(&mut own, member);
+        put_bytes(&mut own, value);
+        own.extend_from_slice(self.shared.get(range.end..).unwrap_or_default());
+        self.own = Some(own);
     }
 
     /// Removes a member; what was beside it.
@@ -144,27 +169,16 @@ impl Packed {
         let Ok(place) = self.find(member)? else { return Ok(None) };
         let value = self.bytes().get(place.value).unwrap_or_default();
         let value = Bytes::copy_from_slice(value);
-        self.own().drain(place.whole);
+        self.own.get_or_insert_with(|| self.shared.to_vec()).drain(place.whole);
         self.count = self.count.saturating_sub(1);
         Ok(Some(value))
     }
 
-    fn own(&mut self) -> &mut Vec<u8> {
-        self.own.get_or_insert_with(|| self.shared.to_vec())
-    }
-
     /// An error if the members do not ascend, or are not all there is.
     pub fn validate(&self) -> Result<(), Malformed> {
-        let bytes = self.bytes();
-        let (mut places, mut last) = (self.places(), None);
-        while let Some(place) = places.advance()? {
-            let member = bytes.get(place.member).unwrap_or_default();
-            if last.is_some_and(|last| last >= member) {
-                return Err(Malformed::Body);
-            }
-            last = Some(member);
-        }
-        if places.at == bytes.len() { Ok(()) } else { Err(Malformed::Body) }
+        let mut places = self.places();
+        while places.ascend()?.is_some() {}
+        Ok(())
     }
 }
 
@@ -174,6 +188,8 @@ pub struct Places<'a> {
     bytes: &'a [u8],
     at: usize,
     left: u16,
+    /// The member that [`Places::ascend`] returned last.
+    last: Option<Range<usize>>,
 }
 
 impl Places<'_> {
@@ -191,6 +207,39 @@ impl Places<'_> {
         let (member, value) = (part().ok_or(Malformed::Body)?, part().ok_or(Malformed::Body)?);
         (self.at, self.left) = (value.end, left);
         Ok(Some(Place { whole: start..value.end, member, value }))
+    }
+
+    /// The same; an error also if it is not greater than the one before, or if something follows
+    /// the last one.
+    pub fn ascend(&mut self) -> Result<Option<Place>, Malformed> {
+        let Some(place) = self.advance()? else { return self.end().map(|()| None) };
+        let last = self.last.replace(place.member.clone());
+        let bytes = |range: Range<usize>| self.bytes.get(range).unwrap_or_default();
+        if last.is_some_and(|last| bytes(last) >= bytes(place.member.clone())) {
+            return Err(Malformed::Body);
+        }
+        Ok(Some(place))
+    }
+
+    /// An error if bytes follow those that were read.
+    fn end(&self) -> Result<(), Malformed> {
+        if self.at == self.bytes.len() { Ok(()) } else { Err(Malformed::Body) }
+    }
+}
+
+/// Where all members are, each with what is beside it: a look-up is a few comparisons.
+#[derive(Debug)]
+pub struct Index<'a> {
+    bytes: &'a [u8],
+    places: Vec<(Range<usize>, Range<usize>)>,
+}
+
+impl<'a> Index<'a> {
+    /// What is beside a member.
+    pub fn get(&self, member: &[u8]) -> Option<&'a [u8]> {
+        let part = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
+        let found = self.places.binary_search_by(|(its, _)| part(its).cmp(member)).ok()?;
+        self.places.get(found).map(|(_, value)| part(value))
     }
 }
 
@@ -229,7 +278,9 @@ mod tests {
         fn it_holds_what_a_map_holds(changes in prop::collection::vec(change(), 1..60)) {
             let (mut packed, mut model) = (Packed::default(), Model::new());
             for (member, value) in changes {
-                prop_assert_eq!(packed.get(&member).unwrap(), model.get(&member).map(|value| Bytes::copy_from_slice(value)));
+                let value_there = model.get(&member).map(Vec::as_slice);
+                prop_assert_eq!(packed.get(&member).unwrap(), value_there);
+                prop_assert_eq!(packed.index().unwrap().get(&member), value_there);
                 match value {
                     Some(value) => {
                         prop_assert!(packed.put(&member, &value, usize::MAX).unwrap());
@@ -253,7 +304,7 @@ mod tests {
         fn arbitrary_bytes_are_refused_and_never_panic(bytes: Vec<u8>, member: Vec<u8>) {
             let record = Bytes::from([&[0x92; HEADER_BYTES], &bytes[..]].concat());
             let Ok(mut packed) = Packed::decode(&record) else { return Ok(()) };
-            let _ = (packed.get(&member), packed.validate());
+            let _ = (packed.get(&member), packed.index(), packed.validate());
             let _ = (packed.put(&member, b"v", 1 << 20), packed.remove(&member));
         }
     }
@@ -266,6 +317,8 @@ mod tests {
         assert!(!packed.put(b"abc", b"123", 7).unwrap());
         assert!(packed.put(b"abc", b"21", 7).unwrap(), "the old value makes room");
         assert!(!packed.put(b"x", b"", 9).unwrap());
+        assert!(!packed.put(b"x", &vec![0; 1 << 20], 1024).unwrap());
+        assert_eq!(packed.own.as_ref().map(Vec::capacity), Some(7), "as much as it needs");
         assert_eq!(shown(&packed), Model::from([(b"abc".to_vec(), b"21".to_vec())]));
     }
 

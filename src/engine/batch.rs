@@ -57,6 +57,8 @@ pub struct Batch {
     highest_tree: u8,
     /// A bit for each tree written to; those from the last bit on share it.
     trees: u8,
+    /// Alike, for those of which it was said that it only replaces values.
+    replaced: u8,
 }
 
 impl Default for Batch {
@@ -75,7 +77,15 @@ impl Batch {
     pub fn with_capacity(capacity: usize) -> Self {
         let mut bytes = Vec::with_capacity(HEADER + capacity);
         bytes.resize(HEADER, 0);
-        Self { bytes, count: 0, longest_key: 0, longest_value: 0, highest_tree: 0, trees: 0 }
+        Self {
+            bytes,
+            count: 0,
+            longest_key: 0,
+            longest_value: 0,
+            highest_tree: 0,
+            trees: 0,
+            replaced: 0,
+        }
     }
 
     /// Sets `key` to `value` in `tree`.
@@ -125,16 +135,22 @@ impl Batch {
         TreeId(self.highest_tree)
     }
 
-    /// Whether it writes to the trees of a lane.
-    pub(crate) fn writes_to(&self, lane: usize) -> bool {
-        self.trees & (1 << lane) != 0
+    /// Says that all it writes to `tree` are other values of keys that have one, which makes no
+    /// difference to those who ask for `Engine::last_change`.
+    pub fn only_replaces(&mut self, tree: TreeId) {
+        self.replaced |= 1 << tree.lane();
+    }
+
+    /// Whether it may make a difference to the trees of a lane: see [`Batch::only_replaces`].
+    pub(crate) fn changes(&self, lane: usize) -> bool {
+        self.trees & !self.replaced & (1 << lane) != 0
     }
 
     /// Removes all operations, keeping the memory.
     pub fn clear(&mut self) {
         self.bytes.truncate(HEADER);
         (self.count, self.longest_key, self.longest_value) = (0, 0, 0);
-        (self.highest_tree, self.trees) = (0, 0);
+        (self.highest_tree, self.trees, self.replaced) = (0, 0, 0);
     }
 
     /// Stamps the batch and returns what the log stores.

@@ -139,10 +139,11 @@ impl Engine {
         self.core.sequences.visible()
     }
 
-    /// The sequence of the last commit that wrote to `tree` since the store was opened, 0 if there
-    /// was none. At least that of every commit that is visible when this is called.
-    pub fn last_write(&self, tree: TreeId) -> Sequence {
-        self.core.committer.last_write(tree)
+    /// The sequence of the last commit that wrote to `tree` since the store was opened and did
+    /// more than replace values ([`Batch::only_replaces`](crate::engine::Batch::only_replaces)), 0
+    /// if there was none. At least that of every such commit that is visible when this is called.
+    pub fn last_change(&self, tree: TreeId) -> Sequence {
+        self.core.committer.last_change(tree)
     }
 
     /// Writes all memtables to tables.

@@ -53,21 +53,22 @@ impl Commit {
 pub(crate) struct Committer {
     lead: Mutex<Lead>,
     queue: Mutex<Vec<Arc<Pending>>>,
-    /// By lane: no later commit that is visible has written to its trees.
-    last_writes: [AtomicU64; LANES],
+    /// By lane: no later commit that is visible has changed its trees but by replacing values.
+    last_changes: [AtomicU64; LANES],
 }
 
 impl Committer {
-    /// The sequence of the last commit that wrote to `tree` in this life, or a later one. What is
-    /// visible before this is called counts.
-    pub(crate) fn last_write(&self, tree: TreeId) -> Sequence {
-        self.last_writes.get(tree.lane()).map_or(Sequence::MAX, |last| last.load(Ordering::Acquire))
+    /// The sequence of the last commit that changed `tree` in this life, or a later one. What is
+    /// visible before this is called counts; those that only replaced values do not.
+    pub(crate) fn last_change(&self, tree: TreeId) -> Sequence {
+        let last = self.last_changes.get(tree.lane());
+        last.map_or(Sequence::MAX, |last| last.load(Ordering::Acquire))
     }
 
     /// Called by the leader before `sequence` is published.
-    fn note_writes(&self, batches: &[&mut Batch], sequence: Sequence) {
-        for (lane, last) in self.last_writes.iter().enumerate() {
-            if batches.iter().any(|batch| batch.writes_to(lane)) {
+    fn note_changes(&self, batches: &[&mut Batch], sequence: Sequence) {
+        for (lane, last) in self.last_changes.iter().enumerate() {
+            if batches.iter().any(|batch| batch.changes(lane)) {
                 last.store(sequence, Ordering::Release);
             }
         }
@@ -211,7 +212,7 @@ impl Core {
             }
         };
         self.apply(batches).map_err(|error| self.health.degrade(&error))?;
-        self.committer.note_writes(batches, sequence);
+        self.committer.note_changes(batches, sequence);
         self.sequences.publish(sequence);
         self.activity.commits.add(batches.len() as u64);
         if log.needs_preparation() {

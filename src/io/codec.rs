@@ -26,6 +26,12 @@ pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
+/// How many bytes [`put_bytes`] appends.
+pub fn bytes_len(bytes: &[u8]) -> usize {
+    let bits = usize::BITS - (bytes.len() | 1).leading_zeros();
+    bits.div_ceil(7) as usize + bytes.len()
+}
+
 /// Takes values off the front of a slice; `None` means the bytes do not hold what was asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
@@ -119,6 +125,15 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_length_of_bytes_is_told_before_they_are_written() {
+        for len in [0, 1, 127, 128, 129, 16_383, 16_384, 2_097_151, 2_097_152] {
+            let (bytes, mut out) = (vec![0; len], Vec::new());
+            put_bytes(&mut out, &bytes);
+            assert_eq!(bytes_len(&bytes), out.len());
+        }
+    }
 
     proptest! {
         #[test]

@@ -9,11 +9,49 @@ use bytes::Bytes;
 
 use crate::encoding::keys::{Prefix, after_prefix, prefix, row_key, score_key};
 use crate::encoding::meta::{Body, Header, Type, encode_collection, is_packed};
-use crate::encoding::packed::Packed;
+use crate::encoding::packed::{Index, Packed};
 use crate::encoding::wear::Wear;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::packing;
 use crate::types::txn::{DATA, SCORE, Tx, Walk, malformed};
+
+/// Of more members than this the places in a record are noted before they are looked for.
+const FEW_LOOKS: u64 = 2;
+
+/// Many looks at one collection.
+#[derive(Debug)]
+pub(crate) struct Looks<'c> {
+    of: &'c Collection,
+    index: Option<Index<'c>>,
+}
+
+impl Looks<'_> {
+    /// See [`Collection::look`].
+    pub(crate) fn look<T>(
+        &self,
+        tx: &Tx<'_>,
+        member: &[u8],
+        make: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>> {
+        match &self.index {
+            Some(index) => Ok(index.get(member).map(make)),
+            None => self.of.look(tx, member, make),
+        }
+    }
+
+    /// See [`Collection::get`].
+    pub(crate) fn get(&self, tx: &Tx<'_>, member: &[u8]) -> Result<Option<Bytes>> {
+        match &self.index {
+            Some(index) => Ok(index.get(member).map(Bytes::copy_from_slice)),
+            None => self.of.get(tx, member),
+        }
+    }
+
+    /// See [`Collection::has`].
+    pub(crate) fn has(&self, tx: &Tx<'_>, member: &[u8]) -> Result<bool> {
+        Ok(self.look(tx, member, |_| ())?.is_some())
+    }
+}
 
 /// A hash, set or sorted set that exists or is being made.
 #[derive(Clone, Debug)]
@@ -22,6 +60,8 @@ pub(crate) struct Collection {
     header: Header,
     size: u64,
     changed: bool,
+    /// Its key has a record, with the expiry of the header.
+    is_recorded: bool,
     /// The members, if they are in the record. Then it has no version, no wear, and no prefix.
     packed: Option<Packed>,
     version: u64,
@@ -37,12 +77,13 @@ impl Tx<'_> {
         let Some(record) = self.typed(key, kind)? else { return Ok(None) };
         if is_packed(&record.bytes) {
             let packed = Packed::decode(&record.bytes).map_err(|why| malformed(key, why))?;
-            return Ok(Some(Collection::packed(key, record.header, packed)));
+            let found = Collection::packed(key, record.header, packed);
+            return Ok(Some(Collection { is_recorded: true, ..found }));
         }
         match self.body(key, &record)? {
             Body::Members { version, size, wear } => {
                 let new = Collection::with_rows(self, key, record.header, version);
-                Ok(Some(Collection { size, wear, is_new: false, ..new }))
+                Ok(Some(Collection { size, wear, is_new: false, is_recorded: true, ..new }))
             }
             _ => Err(Error::new(ErrorKind::Corrupt, "a list where none belongs")),
         }
@@ -67,6 +108,17 @@ impl Tx<'_> {
         Ok(Collection::with_rows(self, key, header, version))
     }
 
+    /// Gives `key` the members of a record, as they would be stored now, in place of whatever it
+    /// has.
+    pub(crate) fn put_copy(&mut self, key: &[u8], header: Header, packed: Packed) -> Result<()> {
+        let fits = self.store().packing().holds(&packed);
+        let mut copy = Collection { changed: true, ..Collection::packed(key, header, packed) };
+        if !fits {
+            copy.unpack(self)?;
+        }
+        self.save(&copy)
+    }
+
     /// Writes the record of a collection that changed, or deletes it if no member is left.
     pub(crate) fn save(&mut self, collection: &Collection) -> Result<()> {
         if !collection.changed {
@@ -77,8 +129,7 @@ impl Tx<'_> {
             return Ok(());
         }
         if let Some(packed) = &collection.packed {
-            let body = Body::Packed(packed.clone());
-            return self.put_record(&collection.key, encode_collection(collection.header, &body));
+            return self.save_body(collection, &Body::Packed(packed.clone()));
         }
         let mut wear = collection.wear.clone();
         if collection.is_worn() && self.has_room_to_renew() {
@@ -88,7 +139,15 @@ impl Tx<'_> {
             wear.forget_removed();
         }
         let body = Body::Members { version: collection.version, size: collection.size, wear };
-        self.put_record(&collection.key, encode_collection(collection.header, &body))
+        self.save_body(collection, &body)
+    }
+
+    fn save_body(&mut self, collection: &Collection, body: &Body) -> Result<()> {
+        let record = encode_collection(collection.header, body);
+        match collection.is_recorded {
+            true => self.replace_record(&collection.key, record),
+            false => self.put_record(&collection.key, record),
+        }
     }
 }
 
@@ -106,6 +165,7 @@ impl Collection {
             header,
             size: packed.size(),
             changed: false,
+            is_recorded: false,
             packed: Some(packed),
             version: 0,
             wear: Wear::default(),
@@ -168,11 +228,43 @@ impl Collection {
         &self.prefix
     }
 
-    /// What is stored beside a member.
+    /// What is stored beside a member. Of a packed one a copy: a few bytes that are kept shall not
+    /// keep a record in memory, nor what that may be a part of.
     pub(crate) fn get(&self, tx: &Tx<'_>, member: &[u8]) -> Result<Option<Bytes>> {
-        if let Some(packed) = &self.packed {
-            return packed.get(member).map_err(|why| malformed(&self.key, why));
+        match &self.packed {
+            Some(_) => self.look(tx, member, Bytes::copy_from_slice),
+            None => self.row(tx, member),
         }
+    }
+
+    /// Whether it has a member.
+    pub(crate) fn has(&self, tx: &Tx<'_>, member: &[u8]) -> Result<bool> {
+        Ok(self.look(tx, member, |_| ())?.is_some())
+    }
+
+    /// What is made of what is stored beside a member.
+    pub(crate) fn look<T>(
+        &self,
+        tx: &Tx<'_>,
+        member: &[u8],
+        make: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>> {
+        let Some(packed) = &self.packed else {
+            return Ok(self.row(tx, member)?.map(|value| make(&value)));
+        };
+        let value = packed.get(member).map_err(|why| malformed(&self.key, why))?;
+        Ok(value.map(make))
+    }
+
+    /// For looking for so many members.
+    pub(crate) fn looks(&self, members: u64) -> Result<Looks<'_>> {
+        let packed = self.packed.as_ref().filter(|_| members > FEW_LOOKS);
+        let index = packed.map(Packed::index).transpose();
+        Ok(Looks { of: self, index: index.map_err(|why| malformed(&self.key, why))? })
+    }
+
+    /// What the row of a member holds.
+    fn row(&self, tx: &Tx<'_>, member: &[u8]) -> Result<Option<Bytes>> {
         match (self.size, self.is_new) {
             (0, _) => Ok(None),
             (_, true) => Ok(tx.row_aside(DATA, &row_key(&self.prefix, member))),
@@ -180,16 +272,15 @@ impl Collection {
         }
     }
 
-    /// Sets what is stored beside a member; returns what was there.
+    /// Sets what is stored beside a member.
     pub(crate) fn put(
         &mut self,
         tx: &mut Tx<'_>,
         member: &[u8],
         value: impl Into<Bytes>,
-    ) -> Result<Option<Bytes>> {
-        let old = self.get(tx, member)?;
-        self.put_over(tx, member, value, old.is_some())?;
-        Ok(old)
+    ) -> Result<()> {
+        let exists = self.has(tx, member)?;
+        self.put_over(tx, member, value, exists)
     }
 
     /// Sets what is stored beside a member of which the caller knows whether it is there.

@@ -1,17 +1,18 @@
 //! RENAME, COPY, MOVE: a key's value under another name or in another database.
 //!
-//! A string, or a collection that is packed, is one record. Rows bear the key, so they are written
+//! A string, or a collection that is packed and may stay so, is one record. Rows bear the key, so they are written
 //! again under a version of their own, as they are walked: the time is that of the number of
 //! members, the memory is bounded (see `build`). The old rows are not touched: no record names them
 //! any more.
 
 use crate::encoding::keys::{after_prefix, prefix, row_key};
 use crate::encoding::meta::{Body, Type, is_packed};
+use crate::encoding::packed::Packed;
 use crate::engine::TreeId;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::build::Build;
 use crate::types::db::commands;
-use crate::types::txn::{DATA, Record, SCORE, Tx};
+use crate::types::txn::{DATA, Record, SCORE, Tx, malformed};
 
 commands! {
     /// RENAME: gives the key another name, in place of what has that name; the expiry goes along.
@@ -97,7 +98,11 @@ impl Tx<'_> {
     /// Gives `to` in `database` the value and expiry of `key`, in place of whatever it has.
     fn duplicate(&mut self, key: &[u8], record: &Record, database: u32, to: &[u8]) -> Result<()> {
         let header = record.header;
-        if header.kind == Type::String || is_packed(&record.bytes) {
+        if is_packed(&record.bytes) {
+            let packed = Packed::decode(&record.bytes).map_err(|why| malformed(key, why))?;
+            return self.on_database(database, |tx| tx.put_copy(to, header, packed));
+        }
+        if header.kind == Type::String {
             let bytes = record.bytes.to_vec();
             return self.on_database(database, |tx| tx.put_record(to, bytes));
         }

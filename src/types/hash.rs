@@ -65,7 +65,7 @@ impl Tx<'_> {
     }
 
     pub(crate) fn hexists(&self, key: &[u8], field: &[u8]) -> Result<bool> {
-        Ok(self.hget(key, field)?.is_some())
+        self.hash(key)?.map_or(Ok(false), |hash| hash.has(self, field))
     }
 
     pub(crate) fn hget(&self, key: &[u8], field: &[u8]) -> Result<Option<Bytes>> {
@@ -168,6 +168,7 @@ impl Tx<'_> {
         mut take: impl FnMut(Option<Bytes>) -> bool,
     ) -> Result<()> {
         let hash = self.hash(key)?;
+        let hash = hash.as_ref().map(|hash| hash.looks(fields.len() as u64)).transpose()?;
         for field in fields {
             let value = hash.as_ref().map_or(Ok(None), |hash| hash.get(self, field))?;
             if !take(value) {
@@ -221,7 +222,7 @@ impl Tx<'_> {
 
     pub(crate) fn hsetnx(&mut self, key: &[u8], field: &[u8], value: &[u8]) -> Result<bool> {
         let mut hash = self.collection_or_new(key, Type::Hash)?;
-        if hash.get(self, field)?.is_some() {
+        if hash.has(self, field)? {
             return Ok(false);
         }
         hash.put_over(self, field, Bytes::copy_from_slice(value), false)?;
@@ -230,7 +231,8 @@ impl Tx<'_> {
     }
 
     pub(crate) fn hstrlen(&self, key: &[u8], field: &[u8]) -> Result<i64> {
-        Ok(self.hget(key, field)?.map_or(0, |value| length(value.len())))
+        let Some(hash) = self.hash(key)? else { return Ok(0) };
+        Ok(hash.look(self, field, |value| length(value.len()))?.unwrap_or(0))
     }
 
     pub(crate) fn hvals(&self, key: &[u8]) -> Result<Vec<Bytes>> {

@@ -17,7 +17,8 @@ use crate::options::Options;
 use crate::types::txn::{PackedRows, Walk, malformed};
 use crate::types::zset::rows::stored_score;
 
-/// What fits into a record, as the user set it.
+/// What fits into a record: as the user set it, but no more than can be written again where there
+/// is little room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packing {
     /// Most members.
@@ -27,12 +28,20 @@ pub(crate) struct Packing {
 }
 
 impl Packing {
-    pub(crate) fn of(options: &Options) -> Self {
+    /// `spare_bytes`: see `Store::spare_bytes`. A removal writes all that is left, and must go
+    /// through on a full disk and in a transaction that may take little.
+    pub(crate) fn of(options: &Options, spare_bytes: usize) -> Self {
         let bytes = u64::from(options.packed_max_bytes).min(MOST_BYTES);
+        let bytes = usize::try_from(bytes.min(options.txn_max_bytes / 4)).unwrap_or(0);
         Self {
             members: u64::from(options.packed_max_members.min(MOST_MEMBERS)),
-            bytes: usize::try_from(bytes).unwrap_or(0),
+            bytes: bytes.min(spare_bytes),
         }
+    }
+
+    /// Whether all of this may be in a record.
+    pub(crate) fn holds(self, packed: &Packed) -> bool {
+        packed.size() <= self.members && packed.bytes().len() <= self.bytes
     }
 
     /// Whether new collections are packed at all.
@@ -49,7 +58,9 @@ pub(super) fn walk(packed: &Packed, key: &[u8], first: &[u8], backward: bool) ->
         false => member >= first,
         true => first.is_empty() || member < first,
     };
-    let mut rows = Vec::with_capacity(usize::try_from(packed.size()).unwrap_or(0));
+    // A member takes two bytes at least, whatever a damaged record says their number is.
+    let most = usize::try_from(packed.size()).unwrap_or(0).min(bytes.len() / 2);
+    let mut rows = Vec::with_capacity(most);
     each(packed, key, |member, value| {
         if wanted(bytes.get(member.clone()).unwrap_or_default()) {
             rows.push((member, value));
@@ -60,6 +71,7 @@ pub(super) fn walk(packed: &Packed, key: &[u8], first: &[u8], backward: bool) ->
 }
 
 /// A walk over the score rows that packed members would have, with sub keys in `[lower, upper)`.
+/// Beside each is the member's score as it is stored, so that nobody needs to look for its sign.
 pub(super) fn walk_scores(
     packed: &Packed,
     key: &[u8],
@@ -67,35 +79,37 @@ pub(super) fn walk_scores(
     backward: bool,
 ) -> Result<Walk> {
     let members = packed.bytes();
-    let mut scored: Vec<([u8; 8], Range<usize>)> = Vec::new();
+    let part = |range: &Range<usize>| members.get(range.clone()).unwrap_or_default();
+    let mut scored = Vec::new();
     each(packed, key, |member, value| {
-        let score = stored_score(members.get(value).unwrap_or_default())?;
-        scored.push((score_bytes(score), member));
+        scored.push((score_bytes(stored_score(part(&value))?), member, value));
         Ok(())
     })?;
     // Members of one score stand in the order of their bytes already.
-    scored.sort_by_key(|(score, _)| *score);
-    let (mut bytes, mut rows) = (Vec::with_capacity(members.len()), Vec::new());
-    for (score, member) in scored {
+    scored.sort_by_key(|(score, ..)| *score);
+    let (mut bytes, mut rows) = (Vec::with_capacity(2 * members.len()), Vec::new());
+    for (score, member, value) in scored {
         let start = bytes.len();
         bytes.extend_from_slice(&score);
-        bytes.extend_from_slice(members.get(member).unwrap_or_default());
+        bytes.extend_from_slice(part(&member));
+        let end = bytes.len();
         let row = bytes.get(start..).unwrap_or_default();
         if row >= lower && upper.is_none_or(|upper| row < upper) {
-            rows.push((start..bytes.len(), bytes.len()..bytes.len()));
+            bytes.extend_from_slice(part(&value));
+            rows.push((start..end, end..bytes.len()));
         }
     }
     Ok(Walk::packed(PackedRows { bytes: Bytes::from(bytes), rows }, backward))
 }
 
-/// Visits the places of all members and of what is beside them.
+/// Visits the places of all members and of what is beside them; an error if they are out of order.
 fn each(
     packed: &Packed,
     key: &[u8],
     mut visit: impl FnMut(Range<usize>, Range<usize>) -> Result<()>,
 ) -> Result<()> {
     let mut places = packed.places();
-    while let Some(place) = places.advance().map_err(|why| malformed(key, why))? {
+    while let Some(place) = places.ascend().map_err(|why| malformed(key, why))? {
         visit(place.member, place.value)?;
     }
     Ok(())

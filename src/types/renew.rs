@@ -155,7 +155,7 @@ mod tests {
     fn a_row_longer_than_is_allowed_by_now_stops_no_removal() {
         let fs = std::sync::Arc::new(crate::engine::MemFs::new());
         let open = |max_value_bytes| {
-            let options = Options { max_value_bytes, ..Options::default() };
+            let options = Options { max_value_bytes, ..unpacked() };
             let clock = std::sync::Arc::new(crate::io::clock::ManualClock::at(1));
             Db::open_on(fs.clone(), std::path::Path::new("/store"), options, clock).unwrap()
         };

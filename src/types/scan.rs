@@ -175,6 +175,7 @@ mod tests {
     use super::*;
     use crate::options::Options;
     use crate::types::Db;
+    use crate::types::testing::both;
 
     fn db() -> Db {
         Db::open(":memory:", Options::default()).unwrap()
@@ -220,27 +221,28 @@ mod tests {
 
     #[test]
     fn members_are_scanned_in_their_order_with_what_is_beside_them() {
-        let db = db();
-        db.write(&[b"h", b"z"], |tx| {
-            for (key, kind) in [(b"h", Type::Hash), (b"z", Type::ZSet)] {
-                let mut collection = tx.new_collection(key, kind)?;
-                for n in 0..25u8 {
-                    let value = f64::from(n).to_bits().to_le_bytes();
-                    collection.put(tx, format!("m{n:02}").as_bytes(), value.to_vec())?;
+        for db in both() {
+            db.write(&[b"h", b"z"], |tx| {
+                for (key, kind) in [(b"h", Type::Hash), (b"z", Type::ZSet)] {
+                    let mut collection = tx.new_collection(key, kind)?;
+                    for n in 0..25u8 {
+                        let value = f64::from(n).to_bits().to_le_bytes();
+                        collection.put(tx, format!("m{n:02}").as_bytes(), value.to_vec())?;
+                    }
+                    tx.save(&collection)?;
                 }
-                tx.save(&collection)?;
-            }
-            Ok(())
-        })
-        .unwrap();
-        let options = ScanOptions::default();
-        let (next, first) = db.zscan(b"z", b"", &options).unwrap();
-        assert_eq!((&next[..], first.len()), (&b"m10"[..], 10));
-        assert_eq!(first[3], (Bytes::from("m03"), 3.0));
-        let (next, rest) = db.hscan(b"h", b"m20", &options).unwrap();
-        assert_eq!((next.len(), rest.len()), (0, 5));
-        assert!(db.sscan(b"h", b"", &options).is_err());
-        assert_eq!(db.sscan(b"none", b"", &options).unwrap(), (vec![], vec![]));
+                Ok(())
+            })
+            .unwrap();
+            let options = ScanOptions::default();
+            let (next, first) = db.zscan(b"z", b"", &options).unwrap();
+            assert_eq!((&next[..], first.len()), (&b"m10"[..], 10));
+            assert_eq!(first[3], (Bytes::from("m03"), 3.0));
+            let (next, rest) = db.hscan(b"h", b"m20", &options).unwrap();
+            assert_eq!((next.len(), rest.len()), (0, 5));
+            assert!(db.sscan(b"h", b"", &options).is_err());
+            assert_eq!(db.sscan(b"none", b"", &options).unwrap(), (vec![], vec![]));
+        }
     }
 
     proptest! {

@@ -1,7 +1,9 @@
 //! How many keys databases have, as they were last counted.
 //!
-//! A count holds for a reader if no record was written between the moment it was made at and the
-//! reader's, in whatever order the two run, and if just the same keys have expired for both.
+//! A count holds for a reader if no key came, went or got another expiry between the moment it was
+//! made at and the reader's, in whatever order the two run, and if just the same keys have expired
+//! for both. A commit that only writes records in place of such with the same expiry does none of
+//! that, whoever looks and at whatever time: it does not count as a change (`Overlay`).
 
 use std::collections::HashMap;
 
@@ -32,25 +34,30 @@ pub(crate) struct Counted {
 pub(crate) struct Sizes(Mutex<HashMap<Space, (Moment, Counted)>>);
 
 impl Sizes {
-    /// The count, if it holds for a reader. `last_write` is the newest commit that wrote records,
-    /// asked for after the reader began.
-    pub(crate) fn recall(&self, space: Space, reader: Moment, last_write: Sequence) -> Option<i64> {
+    /// The count, if it holds for a reader. `last_change` is the newest commit that may have changed
+    /// which keys there are, asked for after the reader began.
+    pub(crate) fn recall(
+        &self,
+        space: Space,
+        reader: Moment,
+        last_change: Sequence,
+    ) -> Option<i64> {
         let (at, counted) = *self.0.lock().get(&space)?;
-        let unchanged = last_write <= at.sequence && at.sequence <= reader.sequence;
+        let unchanged = last_change <= at.sequence && at.sequence <= reader.sequence;
         // A clock that went back may bring back what had expired when it was counted.
         let same_time = at.now <= reader.now && reader.now < counted.soonest;
         (unchanged && same_time).then_some(counted.keys)
     }
 
-    /// Keeps a count of the moment `at`, unless records were written after it.
+    /// Keeps a count of the moment `at`, unless keys may have changed after it.
     pub(crate) fn remember(
         &self,
         space: Space,
         at: Moment,
-        last_write: Sequence,
+        last_change: Sequence,
         counted: Counted,
     ) {
-        if last_write > at.sequence {
+        if last_change > at.sequence {
             return;
         }
         let mut sizes = self.0.lock();
@@ -60,3 +67,6 @@ impl Sizes {
         sizes.insert(space, (at, counted));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -83,11 +83,11 @@ impl Store {
     ) -> Result<Self> {
         options.validate()?;
         let limits = Limits { key: options.max_key_bytes, value: options.max_value_bytes };
-        let packing = Packing::of(&options);
         let (sync, databases) = (options.sync, options.databases);
         let txn_max_bytes = usize::try_from(options.txn_max_bytes).unwrap_or(usize::MAX);
         let spare_bytes = usize::try_from(options.log_segment_bytes.min(MOST_SPARE_BYTES) / 4);
         let spare_bytes = spare_bytes.unwrap_or(0);
+        let packing = Packing::of(&options, spare_bytes);
         let times = Arc::new(Times::new(clock));
         let reclaim = Arc::new(Reclaim::new(Arc::clone(&times)));
         let cleaner = Cleaner::new(&options);

@@ -1,6 +1,8 @@
 //! What only we can tell of a session; its replies are compared with a real Redis in
 //! tests/differential.
 
+mod conversions;
+
 use super::*;
 use crate::error::ErrorKind;
 use crate::options::Options;

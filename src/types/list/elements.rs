@@ -35,6 +35,8 @@ pub(crate) struct Elements<'k> {
     tail: u64,
     prefix: Prefix,
     changed: bool,
+    /// Its key has a record, with the expiry of the header.
+    is_recorded: bool,
 }
 
 impl Tx<'_> {
@@ -43,7 +45,8 @@ impl Tx<'_> {
         let Some(record) = self.typed(key, Type::List)? else { return Ok(None) };
         match self.body(key, &record)? {
             Body::Span { version, head, tail } => {
-                Ok(Some(Elements::new(self, key, record.header, version, head..tail)))
+                let found = Elements::new(self, key, record.header, version, head..tail);
+                Ok(Some(Elements { is_recorded: true, ..found }))
             }
             Body::Members { .. } | Body::Packed(_) => {
                 Err(Error::new(ErrorKind::Corrupt, "a list without bounds"))
@@ -77,14 +80,19 @@ impl Tx<'_> {
             return Ok(());
         }
         let body = Body::Span { version: list.version, head: list.head, tail: list.tail };
-        self.put_record(list.key, encode_collection(list.header, &body))
+        let record = encode_collection(list.header, &body);
+        match list.is_recorded {
+            true => self.replace_record(list.key, record),
+            false => self.put_record(list.key, record),
+        }
     }
 }
 
 impl<'k> Elements<'k> {
     fn new(tx: &Tx<'_>, key: &'k [u8], header: Header, version: u64, span: Range<u64>) -> Self {
         let prefix = prefix(tx.space(), key, version);
-        Self { key, header, version, head: span.start, tail: span.end, prefix, changed: false }
+        let Range { start: head, end: tail } = span;
+        Self { key, header, version, head, tail, prefix, changed: false, is_recorded: false }
     }
 
     /// Number of elements.

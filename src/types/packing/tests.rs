@@ -1,6 +1,11 @@
 //! Collections that go from their record to rows, in stores that are opened with one packing and
 //! then another.
 
+mod cursors;
+mod damage;
+mod power_cut;
+mod snapshots;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,10 +13,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::encoding::keys::row_key;
-use crate::encoding::meta::{Body, Type};
+use crate::encoding::meta::Type;
 use crate::engine::MemFs;
 use crate::io::clock::ManualClock;
-use crate::options::Options;
+use crate::options::{Options, SyncMode};
+use crate::types::testing::{both, is_packed, unpacked};
 use crate::types::txn::DATA;
 use crate::types::{By, Db, ExpireIf, ZAdd, ZRange};
 
@@ -24,14 +30,6 @@ fn on(fs: &Arc<MemFs>, members: u32, bytes: u32) -> Db {
 
 fn fresh(members: u32, bytes: u32) -> Db {
     on(&Arc::new(MemFs::new()), members, bytes)
-}
-
-fn is_packed(db: &Db, key: &[u8]) -> bool {
-    let body = |tx: &mut crate::types::txn::Tx<'_>| {
-        let record = tx.record(key)?.unwrap();
-        tx.body(key, &record)
-    };
-    matches!(db.read(body).unwrap(), Body::Packed(_))
 }
 
 /// Rows of all trees: records, members, scores.
@@ -92,6 +90,126 @@ fn expiry_goes_along_when_members_get_rows_and_back() {
     assert!(db.zscore(b"y", b"zero").unwrap().unwrap().is_sign_negative());
     assert_eq!(db.zscore(b"y", b"one").unwrap(), Some(1.5));
     assert_eq!(rows(&db), [1, 0, 0]);
+}
+
+#[test]
+fn asking_for_many_members_at_once_finds_what_asking_for_each_does() {
+    for db in both() {
+        for n in (0..60u8).step_by(3) {
+            db.hset(b"h", &[(&[n], &[n; 2])]).unwrap();
+            db.sadd(b"s", &[&[n]]).unwrap();
+            db.zadd(b"z", &[(f64::from(n), &[n])], ZAdd::default()).unwrap();
+        }
+        let names: Vec<[u8; 1]> = (0..62).rev().chain(0..4).map(|n| [n]).collect();
+        for count in [0, 1, 2, 3, names.len()] {
+            let asked: Vec<&[u8]> = names[..count].iter().map(|name| &name[..]).collect();
+            let values: Vec<_> = asked.iter().map(|it| db.hget(b"h", it).unwrap()).collect();
+            assert_eq!(db.hmget(b"h", &asked).unwrap(), values);
+            let there: Vec<_> = asked.iter().map(|it| db.sismember(b"s", it).unwrap()).collect();
+            assert_eq!(db.smismember(b"s", &asked).unwrap(), there);
+            let scores: Vec<_> = asked.iter().map(|it| db.zscore(b"z", it).unwrap()).collect();
+            assert_eq!(db.zmscore(b"z", &asked).unwrap(), scores);
+            let found = values.iter().flatten().count();
+            assert_eq!(found, there.iter().filter(|there| **there).count());
+            assert_eq!(found, scores.iter().flatten().count());
+            for (name, there) in asked.iter().zip(there) {
+                assert_eq!(there, name[0] < 60 && name[0].is_multiple_of(3));
+                assert_eq!(db.hexists(b"h", name).unwrap(), there);
+                assert_eq!(db.hstrlen(b"h", name).unwrap(), 2 * i64::from(there));
+            }
+        }
+        let sums = db.zinter(&[b"z", b"s"], Default::default()).unwrap();
+        assert!(sums.iter().all(|(member, score)| f64::from(member[0]) + 1.0 == *score));
+        assert_eq!((sums.len(), db.zdiff(&[b"z", b"s"]).unwrap().len()), (20, 0));
+    }
+}
+
+#[test]
+fn a_copy_has_the_form_that_is_in_force_now() {
+    let fs = Arc::new(MemFs::untracked());
+    let fill = |db: &Db| {
+        for n in 0..3u8 {
+            db.hset(b"h", &[(&[n], &[b'v'; 20])]).unwrap();
+            db.sadd(b"s", &[&[n]]).unwrap();
+            db.zadd(b"z", &[(-f64::from(n), &[n])], ZAdd::default()).unwrap();
+        }
+        db.expire(b"z", 1000, ExpireIf::default()).unwrap();
+    };
+    let db = on(&fs, 128, 1024);
+    fill(&db);
+    db.close().unwrap();
+    // Still allowed; too many; too long, but for the set.
+    for (members, bytes, packed) in [
+        (3, 69, [true; 3]),
+        (2, 1024, [false; 3]),
+        (0, 1024, [false; 3]),
+        (9, 20, [false, true, false]),
+    ] {
+        let db = on(&fs, members, bytes);
+        let other = db.select(1).unwrap();
+        for (key, packed) in [b"h", b"s", b"z"].into_iter().zip(packed) {
+            assert!(is_packed(&db, key), "it is read as it is");
+            assert!(db.copy(key, b"copy", true).unwrap());
+            assert!(db.copy_to(key, key, 1, true).unwrap());
+            assert_eq!(is_packed(&db, b"copy"), packed, "{key:?} of {members}, {bytes}");
+            assert_eq!(is_packed(&other, key), packed);
+            assert_eq!(other.ttl(key).unwrap(), db.ttl(key).unwrap());
+        }
+        assert_eq!(other.hgetall(b"h").unwrap(), db.hgetall(b"h").unwrap());
+        assert_eq!(other.smembers(b"s").unwrap(), db.smembers(b"s").unwrap());
+        assert_eq!(db.zrevrange(b"copy", 0, -1).unwrap(), [&[0][..], &[1], &[2]]);
+        assert_eq!(db.check().unwrap(), [""; 0]);
+        other.flushdb().unwrap();
+        db.del(&[b"copy"]).unwrap();
+        db.close().unwrap();
+    }
+}
+
+/// A change writes the whole record, so one as large as a transaction could not be changed in it.
+#[test]
+fn what_a_transaction_could_not_write_again_has_rows() {
+    let small = Options { txn_max_bytes: 4 << 10, ..Options::default() };
+    let options = Options { packed_max_members: 1024, packed_max_bytes: 16 << 10, ..small };
+    let db = Db::open(":memory:", options).unwrap();
+    for n in 0..10u8 {
+        db.hset(b"h", &[(&[n], &[b'v'; 1000])]).unwrap();
+        db.hset(b"small", &[(&[n], &[b'v'; 90])]).unwrap();
+    }
+    assert!(!is_packed(&db, b"h") && is_packed(&db, b"small"));
+    for n in 0..9u8 {
+        let txn = db.begin().unwrap();
+        txn.hset(b"h", &[(&[n], b"new")]).unwrap();
+        txn.hset(b"small", &[(&[n], b"new")]).unwrap();
+        txn.commit().unwrap();
+        let txn = db.begin().unwrap();
+        assert_eq!(txn.hdel(b"h", &[&[n]]).unwrap() + txn.hdel(b"small", &[&[n]]).unwrap(), 2);
+        txn.commit().unwrap();
+    }
+    assert_eq!((db.hlen(b"h").unwrap(), db.hlen(b"small").unwrap()), (1, 1));
+}
+
+/// What is set aside for removals on a full disk is a segment of the log.
+#[test]
+fn members_can_be_removed_on_a_full_disk_however_small_the_log() {
+    let fs = Arc::new(MemFs::untracked());
+    let packing = Options { packed_max_members: 1024, packed_max_bytes: 16 << 10, ..unpacked() };
+    let options = Options { log_segment_bytes: 4 << 10, sync: SyncMode::Off, ..packing };
+    let clock = Arc::new(ManualClock::at(1_000_000));
+    let db = Db::open_on(fs.clone(), Path::new("/db"), options, clock).unwrap();
+    for n in 0..10u8 {
+        db.hset(b"h", &[(&[n], &[b'v'; 1000])]).unwrap();
+    }
+    fs.set_capacity(fs.bytes_in_use());
+    let mut refused = 0;
+    for n in 0..10_000u32 {
+        refused += u32::from(db.set(&n.to_be_bytes(), &[b'v'; 500]).is_err());
+        if refused == 3 {
+            break;
+        }
+    }
+    assert_eq!(refused, 3, "the disk is full");
+    assert_eq!(db.hdel(b"h", &[&[0], &[1]]).unwrap(), 2);
+    assert_eq!(db.hlen(b"h").unwrap(), 8);
 }
 
 #[test]

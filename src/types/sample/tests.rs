@@ -1,11 +1,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::*;
-use crate::options::Options;
 use crate::types::Db;
+use crate::types::testing::unpacked;
 
 fn set_of(members: impl Iterator<Item = Vec<u8>>) -> Db {
-    let db = Db::open(":memory:", Options::default()).unwrap();
+    let db = Db::open(":memory:", unpacked()).unwrap();
     let members: Vec<_> = members.collect();
     for some in members.chunks(10_000) {
         db.sadd(b"s", &some.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();

@@ -228,7 +228,7 @@ enum Test {
 impl Test {
     fn has(&mut self, tx: &Tx<'_>, member: &[u8]) -> Result<bool> {
         let (walk, more) = match self {
-            Self::LookUp(set) => return Ok(set.get(tx, member)?.is_some()),
+            Self::LookUp(set) => return set.has(tx, member),
             Self::Merge { walk, more } => (walk, more),
         };
         while *more {

@@ -53,7 +53,7 @@ impl Tx<'_> {
         let before = set.len();
         for member in members {
             // A row that is there already is left as it is: nothing to write.
-            if set.get(self, member)?.is_none() {
+            if !set.has(self, member)? {
                 set.put_over(self, member, Bytes::new(), false)?;
             }
         }
@@ -66,10 +66,7 @@ impl Tx<'_> {
     }
 
     pub(crate) fn sismember(&self, key: &[u8], member: &[u8]) -> Result<bool> {
-        match self.set_at(key)? {
-            Some(set) => Ok(set.get(self, member)?.is_some()),
-            None => Ok(false),
-        }
+        self.set_at(key)?.map_or(Ok(false), |set| set.has(self, member))
     }
 
     pub(crate) fn smembers(&self, key: &[u8]) -> Result<Vec<Bytes>> {
@@ -77,12 +74,9 @@ impl Tx<'_> {
     }
 
     pub(crate) fn smismember(&self, key: &[u8], members: &[&[u8]]) -> Result<Vec<bool>> {
-        let set = self.set_at(key)?;
-        let is_member = |member: &&[u8]| match &set {
-            Some(set) => Ok(set.get(self, member)?.is_some()),
-            None => Ok(false),
-        };
-        members.iter().map(is_member).collect()
+        let Some(set) = self.set_at(key)? else { return Ok(vec![false; members.len()]) };
+        let set = set.looks(members.len() as u64)?;
+        members.iter().map(|member| set.has(self, member)).collect()
     }
 
     pub(crate) fn smove(
@@ -95,7 +89,7 @@ impl Tx<'_> {
         let Some(mut from) = self.set_at(source)? else { return Ok(false) };
         let to = self.set_at(destination)?;
         if source == destination {
-            return Ok(from.get(self, member)?.is_some());
+            return from.has(self, member);
         }
         if from.remove(self, member)?.is_none() {
             return Ok(false);

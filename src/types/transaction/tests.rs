@@ -8,7 +8,7 @@ use crate::engine::MemFs;
 use crate::error::{ErrorKind, Result};
 use crate::io::clock::ManualClock;
 use crate::options::{Options, SyncMode};
-use crate::types::testing::with_clock;
+use crate::types::testing::{both, unpacked, with_clock};
 use crate::types::{Db, ExpireIf, ScanOptions, Transaction};
 
 fn db() -> Db {
@@ -39,24 +39,25 @@ fn conflicts(db: &Db, inside: impl FnOnce(&Transaction), meanwhile: impl FnOnce(
 
 #[test]
 fn a_transaction_sees_its_moment_and_its_own_writes_and_others_see_neither() {
-    let db = db();
-    db.set(b"a", b"1").unwrap();
-    let txn = db.begin().unwrap();
-    db.set(b"b", b"later").unwrap();
-    assert_eq!(text(txn.get(b"b")), None);
-    txn.rpush(b"list", &[b"x", b"y"]).unwrap();
-    txn.hset(b"hash", &[(b"f", b"v")]).unwrap();
-    assert_eq!(txn.incr(b"a").unwrap(), 2);
-    assert_eq!(text(txn.get(b"a")), Some("2".to_owned()));
-    assert_eq!(txn.lrange(b"list", 0, -1).unwrap(), ["x", "y"]);
-    assert_eq!(txn.keys(b"*").unwrap(), ["a", "hash", "list"]);
-    assert_eq!(txn.dbsize().unwrap(), 3);
-    assert_eq!(txn.scan(b"", &ScanOptions::default()).unwrap().1.len(), 3);
-    assert_eq!(text(db.get(b"a")), Some("1".to_owned()));
-    assert_eq!(db.exists(&[b"list", b"hash"]).unwrap(), 0);
-    txn.rollback().unwrap();
-    assert_eq!(text(db.get(b"a")), Some("1".to_owned()));
-    assert_eq!(db.keys(b"*").unwrap(), ["a", "b"]);
+    for db in both() {
+        db.set(b"a", b"1").unwrap();
+        let txn = db.begin().unwrap();
+        db.set(b"b", b"later").unwrap();
+        assert_eq!(text(txn.get(b"b")), None);
+        txn.rpush(b"list", &[b"x", b"y"]).unwrap();
+        txn.hset(b"hash", &[(b"f", b"v")]).unwrap();
+        assert_eq!(txn.incr(b"a").unwrap(), 2);
+        assert_eq!(text(txn.get(b"a")), Some("2".to_owned()));
+        assert_eq!(txn.lrange(b"list", 0, -1).unwrap(), ["x", "y"]);
+        assert_eq!(txn.keys(b"*").unwrap(), ["a", "hash", "list"]);
+        assert_eq!(txn.dbsize().unwrap(), 3);
+        assert_eq!(txn.scan(b"", &ScanOptions::default()).unwrap().1.len(), 3);
+        assert_eq!(text(db.get(b"a")), Some("1".to_owned()));
+        assert_eq!(db.exists(&[b"list", b"hash"]).unwrap(), 0);
+        txn.rollback().unwrap();
+        assert_eq!(text(db.get(b"a")), Some("1".to_owned()));
+        assert_eq!(db.keys(b"*").unwrap(), ["a", "b"]);
+    }
 }
 
 #[test]
@@ -92,57 +93,58 @@ fn after_its_end_a_transaction_and_what_was_made_from_it_are_closed() {
 
 #[test]
 fn what_was_read_or_written_and_changed_meanwhile_is_a_conflict() {
-    let db = db();
-    db.set(b"k", b"v").unwrap();
-    db.hset(b"h", &[(b"f", b"1"), (b"g", b"1")]).unwrap();
-    db.rpush(b"l", &[b"a", b"b", b"c"]).unwrap();
-    db.zadd(b"z", &[(1.0, b"m")], crate::types::ZAdd::default()).unwrap();
-    let set = |db: &Db| db.set(b"k", b"w").unwrap();
-    assert!(conflicts(&db, |txn| drop(txn.get(b"k").unwrap()), set));
-    assert!(conflicts(&db, |txn| txn.set(b"k", b"x").unwrap(), set));
-    assert!(conflicts(
-        &db,
-        |txn| {
-            txn.exists(&[b"n"]).unwrap();
-        },
-        |db| {
-            db.set(b"n", b"v").unwrap();
-            db.del(&[b"n"]).unwrap();
-        }
-    ));
-    // None of these writes the record of its key.
-    assert!(conflicts(
-        &db,
-        |txn| drop(txn.hget(b"h", b"f").unwrap()),
-        |db| {
-            db.hset(b"h", &[(b"f", b"2")]).unwrap();
-        }
-    ));
-    assert!(conflicts(
-        &db,
-        |txn| drop(txn.hgetall(b"h").unwrap()),
-        |db| {
-            db.hset(b"h", &[(b"g", b"2")]).unwrap();
-        }
-    ));
-    assert!(conflicts(
-        &db,
-        |txn| drop(txn.lindex(b"l", 0).unwrap()),
-        |db| {
-            db.lset(b"l", 1, b"x").unwrap();
-        }
-    ));
-    assert!(conflicts(
-        &db,
-        |txn| {
-            txn.zscore(b"z", b"m").unwrap();
-        },
-        |db| {
-            db.zadd(b"z", &[(2.0, b"m")], crate::types::ZAdd::default()).unwrap();
-        }
-    ));
-    // A command that failed has seen what it failed for.
-    assert!(conflicts(&db, |txn| drop(txn.incr(b"k").unwrap_err()), set));
+    for db in both() {
+        db.set(b"k", b"v").unwrap();
+        db.hset(b"h", &[(b"f", b"1"), (b"g", b"1")]).unwrap();
+        db.rpush(b"l", &[b"a", b"b", b"c"]).unwrap();
+        db.zadd(b"z", &[(1.0, b"m")], crate::types::ZAdd::default()).unwrap();
+        let set = |db: &Db| db.set(b"k", b"w").unwrap();
+        assert!(conflicts(&db, |txn| drop(txn.get(b"k").unwrap()), set));
+        assert!(conflicts(&db, |txn| txn.set(b"k", b"x").unwrap(), set));
+        assert!(conflicts(
+            &db,
+            |txn| {
+                txn.exists(&[b"n"]).unwrap();
+            },
+            |db| {
+                db.set(b"n", b"v").unwrap();
+                db.del(&[b"n"]).unwrap();
+            }
+        ));
+        // With rows none of these writes the record of its key.
+        assert!(conflicts(
+            &db,
+            |txn| drop(txn.hget(b"h", b"f").unwrap()),
+            |db| {
+                db.hset(b"h", &[(b"f", b"2")]).unwrap();
+            }
+        ));
+        assert!(conflicts(
+            &db,
+            |txn| drop(txn.hgetall(b"h").unwrap()),
+            |db| {
+                db.hset(b"h", &[(b"g", b"2")]).unwrap();
+            }
+        ));
+        assert!(conflicts(
+            &db,
+            |txn| drop(txn.lindex(b"l", 0).unwrap()),
+            |db| {
+                db.lset(b"l", 1, b"x").unwrap();
+            }
+        ));
+        assert!(conflicts(
+            &db,
+            |txn| {
+                txn.zscore(b"z", b"m").unwrap();
+            },
+            |db| {
+                db.zadd(b"z", &[(2.0, b"m")], crate::types::ZAdd::default()).unwrap();
+            }
+        ));
+        // A command that failed has seen what it failed for.
+        assert!(conflicts(&db, |txn| drop(txn.incr(b"k").unwrap_err()), set));
+    }
 }
 
 #[test]
@@ -175,59 +177,62 @@ fn what_others_do_to_other_keys_or_do_not_change_is_no_conflict() {
 
 #[test]
 fn a_command_that_fails_in_a_transaction_leaves_no_trace() {
-    let db = db();
-    db.set(b"string", b"v").unwrap();
-    let txn = db.begin().unwrap();
-    txn.set(b"a", b"1").unwrap();
-    let failed = txn.write(&[b"a", b"h"], |tx| {
-        tx.set(b"a", b"2")?;
-        tx.hset(b"h", &[(b"f", b"v")])?;
-        tx.flushall()?;
-        tx.set(b"b", b"2")?;
-        tx.incr(b"string")?;
-        tx.lpush(b"b", &[b"x"])
-    });
-    assert_eq!(kind(failed), ErrorKind::WrongType);
-    assert_eq!(txn.keys(b"*").unwrap(), ["a", "string"]);
-    txn.commit().unwrap();
-    assert_eq!(db.keys(b"*").unwrap(), ["a", "string"]);
-    assert_eq!(text(db.get(b"a")), Some("1".to_owned()));
-    assert_eq!(db.engine_stats().reserved, 0);
+    for db in both() {
+        db.set(b"string", b"v").unwrap();
+        let txn = db.begin().unwrap();
+        txn.set(b"a", b"1").unwrap();
+        let failed = txn.write(&[b"a", b"h"], |tx| {
+            tx.set(b"a", b"2")?;
+            tx.hset(b"h", &[(b"f", b"v")])?;
+            tx.flushall()?;
+            tx.set(b"b", b"2")?;
+            tx.incr(b"string")?;
+            tx.lpush(b"b", &[b"x"])
+        });
+        assert_eq!(kind(failed), ErrorKind::WrongType);
+        assert_eq!(txn.keys(b"*").unwrap(), ["a", "string"]);
+        txn.commit().unwrap();
+        assert_eq!(db.keys(b"*").unwrap(), ["a", "string"]);
+        assert_eq!(text(db.get(b"a")), Some("1".to_owned()));
+        assert_eq!(db.engine_stats().reserved, 0);
+    }
 }
 
 #[test]
 fn a_collection_made_deleted_and_made_again_has_only_what_came_last() {
-    let fs = Arc::new(MemFs::untracked());
-    let open = || {
-        let clock = Arc::new(ManualClock::at(1));
-        Db::open_on(fs.clone(), Path::new("/db"), Options::default(), clock).unwrap()
-    };
-    let db = open();
-    db.hset(b"h", &[(b"before", b"0")]).unwrap();
-    let txn = db.begin().unwrap();
-    for (field, last) in [(b"one", false), (b"two", false), (b"six", true)] {
-        txn.hset(b"h", &[(field, b"v")]).unwrap();
-        txn.zadd(b"z", &[(1.0, field)], crate::types::ZAdd::default()).unwrap();
-        txn.rpush(b"l", &[field]).unwrap();
-        txn.sadd(b"s", &[field]).unwrap();
-        if !last {
-            assert_eq!(txn.del(&[b"h", b"z", b"l", b"s"]).unwrap(), 4);
+    for options in [Options::default(), unpacked()] {
+        let fs = Arc::new(MemFs::untracked());
+        let open = || {
+            let clock = Arc::new(ManualClock::at(1));
+            Db::open_on(fs.clone(), Path::new("/db"), options.clone(), clock).unwrap()
+        };
+        let db = open();
+        db.hset(b"h", &[(b"before", b"0")]).unwrap();
+        let txn = db.begin().unwrap();
+        for (field, last) in [(b"one", false), (b"two", false), (b"six", true)] {
+            txn.hset(b"h", &[(field, b"v")]).unwrap();
+            txn.zadd(b"z", &[(1.0, field)], crate::types::ZAdd::default()).unwrap();
+            txn.rpush(b"l", &[field]).unwrap();
+            txn.sadd(b"s", &[field]).unwrap();
+            if !last {
+                assert_eq!(txn.del(&[b"h", b"z", b"l", b"s"]).unwrap(), 4);
+            }
         }
+        let check = |db: &Db| {
+            assert_eq!(db.hgetall(b"h").unwrap(), [("six".into(), "v".into())]);
+            assert_eq!(db.zcard(b"z").unwrap(), 1);
+            assert_eq!(db.lrange(b"l", 0, -1).unwrap(), ["six"]);
+            assert_eq!(db.smembers(b"s").unwrap(), ["six"]);
+        };
+        check(&txn);
+        txn.commit().unwrap();
+        check(&db);
+        db.compact().unwrap();
+        check(&db);
+        assert_eq!(db.check().unwrap(), [""; 0]);
+        db.close().unwrap();
+        check(&open());
     }
-    let check = |db: &Db| {
-        assert_eq!(db.hgetall(b"h").unwrap(), [("six".into(), "v".into())]);
-        assert_eq!(db.zcard(b"z").unwrap(), 1);
-        assert_eq!(db.lrange(b"l", 0, -1).unwrap(), ["six"]);
-        assert_eq!(db.smembers(b"s").unwrap(), ["six"]);
-    };
-    check(&txn);
-    txn.commit().unwrap();
-    check(&db);
-    db.compact().unwrap();
-    check(&db);
-    assert_eq!(db.check().unwrap(), [""; 0]);
-    db.close().unwrap();
-    check(&open());
 }
 
 #[test]

@@ -400,6 +400,14 @@ impl<'a> Tx<'a> {
         Ok(())
     }
 
+    /// Gives a key that exists, and was read as such, another record with the expiry it has.
+    pub(crate) fn replace_record(&mut self, key: &[u8], record: Vec<u8>) -> Result<()> {
+        self.store.limits().check_key(key)?;
+        self.touch_record(key);
+        self.overlay.replace_record(&meta_key(self.space, key), record.into());
+        Ok(())
+    }
+
     /// Makes the key cease to exist, whatever its size: its rows become unreachable.
     pub(crate) fn delete_record(&mut self, key: &[u8]) {
         self.touch_record(key);

@@ -33,6 +33,9 @@ pub(crate) struct Overlay {
     pub(super) building: Vec<ReservedNumber>,
     /// What rows of such versions begin with that were written already: see `build`.
     pub(super) spilled: Vec<Prefix>,
+    /// Keys may come or go, or have another expiry: something in the meta tree was written that is
+    /// not the record of a key in place of one with the same expiry.
+    changes_keys: bool,
     /// The command that writes now, or one before it, gives back space.
     pub(super) frees_space: bool,
     /// A command has written and does not give back space.
@@ -61,6 +64,7 @@ impl Default for Overlay {
             seen: Default::default(),
             building: Vec::new(),
             spilled: Vec::new(),
+            changes_keys: false,
             frees_space: false,
             takes_space: false,
             assignments: Vec::new(),
@@ -91,6 +95,7 @@ pub(super) struct Mark {
     replaced: usize,
     building: usize,
     assignments: usize,
+    changes_keys: bool,
     frees_space: bool,
     takes_space: bool,
     bytes: usize,
@@ -121,6 +126,16 @@ impl Overlay {
     /// Sets or removes a physical key. Past the limit nothing more is kept: the command that
     /// writes so much is going to fail.
     pub(super) fn write(&mut self, tree: TreeId, key: &[u8], value: Option<Bytes>) {
+        self.changes_keys |= tree == META;
+        self.keep_aside(tree, key, value);
+    }
+
+    /// Sets the record of a key that has one, with the same expiry.
+    pub(super) fn replace_record(&mut self, key: &[u8], record: Bytes) {
+        self.keep_aside(META, key, Some(record));
+    }
+
+    fn keep_aside(&mut self, tree: TreeId, key: &[u8], value: Option<Bytes>) {
         let cost_of_new = cost(key, value.as_ref());
         let trees = (self.writes.get_mut(tree.index()), self.seen.get_mut(tree.index()));
         let (Some(writes), Some(seen)) = trees else { return };
@@ -161,6 +176,7 @@ impl Overlay {
             replaced: self.replaced.len(),
             building: self.building.len(),
             assignments: self.assignments.len(),
+            changes_keys: self.changes_keys,
             frees_space: std::mem::take(&mut self.frees_space),
             takes_space: self.takes_space,
             bytes: self.bytes,
@@ -199,6 +215,7 @@ impl Overlay {
         self.building.truncate(mark.building);
         self.assignments.truncate(mark.assignments);
         (self.frees_space, self.takes_space) = (mark.frees_space, mark.takes_space);
+        self.changes_keys = mark.changes_keys;
         self.bytes = mark.bytes;
         self.overflowed = mark.overflowed;
         self.release();
@@ -247,6 +264,9 @@ impl Overlay {
                     None => batch.delete(TreeId(tree), key),
                 }
             }
+        }
+        if !self.changes_keys {
+            batch.only_replaces(META);
         }
         batch
     }
@@ -357,6 +377,38 @@ mod tests {
         overlay.changed_keys(|key| named.push(key.to_vec()));
         let expected = [&b"string"[..], b"ha", b"ha\0sh", b"z"];
         assert_eq!(named, expected.map(|key| meta_key(space, key).to_vec()));
+    }
+
+    /// The bits that tell which keys may be there know of more keys than there are after going
+    /// back, and of none beyond a number.
+    #[test]
+    fn every_key_is_found_after_going_back_however_many_there_were() {
+        let name = |n: u32| format!("a long beginning that all have {n}").into_bytes();
+        let value = |n: u32| Some(Bytes::from(n.to_string()));
+        for (before, after) in [(3, 40), (20, 60), (300, 2000), (1000, 3000), (2100, 4000)] {
+            let mut overlay = Overlay::default();
+            (0..before).for_each(|n| overlay.write(DATA, &name(n), value(n)));
+            for _ in 0..2 {
+                let mark = overlay.mark();
+                for n in (0..after).filter(|n| *n >= before || n % 3 == 0) {
+                    overlay.write(DATA, &name(n), value(n + 1));
+                    assert_eq!(overlay.get(DATA, &name(n)), Some(&value(n + 1)));
+                }
+                overlay.write(DATA, &name(0), None);
+                assert_eq!(overlay.get(DATA, &name(0)), Some(&None));
+                overlay.go_back(&mark);
+                for n in 0..after {
+                    let expected = Some(value(n)).filter(|_| n < before);
+                    assert_eq!(overlay.get(DATA, &name(n)), expected.as_ref(), "{n} of {before}");
+                }
+            }
+            (before..after).for_each(|n| overlay.write(DATA, &name(n), value(n)));
+            for n in 0..after {
+                assert_eq!(overlay.get(DATA, &name(n)), Some(&value(n)), "{n} of {after}");
+            }
+            assert_eq!(overlay.get(DATA, &name(after)), None);
+            assert_eq!(overlay.of(DATA).map(Writes::len), usize::try_from(after).ok());
+        }
     }
 
     impl Overlay {

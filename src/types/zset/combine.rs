@@ -144,10 +144,6 @@ impl Input {
         if self.scored { stored_score(value) } else { Ok(1.0) }
     }
 
-    fn score(&self, tx: &Tx<'_>, member: &[u8]) -> Result<Option<f64>> {
-        self.rows.get(tx, member)?.map(|value| self.score_in(&value)).transpose()
-    }
-
     fn member(&self, walk: &Walk) -> Bytes {
         Bytes::copy_from_slice(self.rows.sub_key(walk.key()))
     }
@@ -235,10 +231,13 @@ impl Inputs {
     fn each_common(&self, tx: &Tx<'_>, how: &Combine<'_>, visit: Visit<'_>) -> Result<()> {
         let inputs = self.all_by_size(how).unwrap_or_default();
         let Some(((smallest, weight), others)) = inputs.split_first() else { return Ok(()) };
+        let looks = others.iter().map(|(other, _)| other.rows.looks(smallest.rows.len()));
+        let looks = looks.collect::<Result<Vec<_>>>()?;
         smallest.each(tx, |member, score| {
             let mut result = number_or_zero(weight * score);
-            for (other, weight) in others {
-                let Some(score) = other.score(tx, member)? else { return Ok(true) };
+            for ((other, weight), looks) in others.iter().zip(&looks) {
+                let score = looks.look(tx, member, |value| other.score_in(value))?;
+                let Some(score) = score.transpose()? else { return Ok(true) };
                 result = how.aggregate.of(result, weight * score);
             }
             visit(member, result)
@@ -248,9 +247,11 @@ impl Inputs {
     /// Calls `visit` with every member of the first input that no other has.
     fn each_of_difference(&self, tx: &Tx<'_>, visit: Visit<'_>) -> Result<()> {
         let Some((Some(first), others)) = self.0.split_first() else { return Ok(()) };
+        let others = others.iter().flatten().map(|other| other.rows.looks(first.rows.len()));
+        let others = others.collect::<Result<Vec<_>>>()?;
         first.each(tx, |member, score| {
-            for other in others.iter().flatten() {
-                if other.rows.get(tx, member)?.is_some() {
+            for other in &others {
+                if other.has(tx, member)? {
                     return Ok(true);
                 }
             }

@@ -1,5 +1,6 @@
 //! Random commands on a sorted set and on a sorted list of (score, member), which must agree
-//! after every one of them, also after the store was flushed, compacted or opened again.
+//! after every one of them, also after the store was flushed, compacted or opened again, and
+//! whether the members have rows, are in the record, or go from one to the other.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -9,10 +10,14 @@ use proptest::prelude::*;
 use super::tests::{check_rows, on};
 use super::{By, Combine, End, Scored, ZAdd, ZRange};
 use crate::engine::MemFs;
+use crate::options::Options;
 use crate::types::Db;
 
 const KEY: &[u8] = b"z\0key";
 const OTHER: &[u8] = b"other";
+
+/// Most members and most bytes in a record: none, all that come here, and some.
+const PACKINGS: [(u32, u32); 3] = [(0, 1024), (128, 1024), (3, 64)];
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -29,7 +34,8 @@ enum Step {
     Delete,
     Flush,
     Compact,
-    Reopen,
+    /// With which packing.
+    Reopen(usize),
 }
 
 /// Few members and few scores, so that they meet; both zeros and both infinities among them.
@@ -37,6 +43,15 @@ fn score() -> impl Strategy<Value = f64> {
     let scores =
         vec![-0.0, 0.0, 1.0, -1.0, 2.5, 10.0, 100.0, -7.5, f64::INFINITY, f64::NEG_INFINITY];
     prop::sample::select(scores)
+}
+
+fn packing() -> impl Strategy<Value = usize> {
+    0..PACKINGS.len()
+}
+
+fn packed(fs: &Arc<MemFs>, packing: usize) -> Db {
+    let (packed_max_members, packed_max_bytes) = PACKINGS[packing];
+    on(fs, Options { packed_max_members, packed_max_bytes, ..Options::default() })
 }
 
 fn bound() -> impl Strategy<Value = Bound<f64>> {
@@ -82,7 +97,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Delete),
         1 => Just(Step::Flush),
         1 => Just(Step::Compact),
-        1 => Just(Step::Reopen),
+        1 => packing().prop_map(Step::Reopen),
     ]
 }
 
@@ -281,13 +296,14 @@ fn compare(db: &Db, model: &Model) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
     fn a_sorted_set_is_a_sorted_list_of_score_and_member(
+        first_packing in packing(),
         steps in prop::collection::vec(step(), 1..60),
     ) {
         let fs = Arc::new(MemFs::untracked());
-        let mut db = on(&fs);
+        let mut db = packed(&fs, first_packing);
         let mut model = Model::default();
         let (first, second) = (name(1), name(5));
         db.zadd(OTHER, &[(3.0, &first), (-2.0, &second)], ZAdd::default()).unwrap();
@@ -295,9 +311,9 @@ proptest! {
             match step {
                 Step::Flush => db.flush().unwrap(),
                 Step::Compact => db.compact().unwrap(),
-                Step::Reopen => {
+                Step::Reopen(packing) => {
                     db.close().unwrap();
-                    db = on(&fs);
+                    db = packed(&fs, *packing);
                 }
                 step => {
                     write(&db, &mut model, step);

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use super::rows::{ZSet, score_sub_key};
+use super::rows::{ZSet, score_sub_key, stored_score};
 use super::span::Span;
 use crate::error::Result;
 use crate::types::db::commands;
@@ -40,10 +40,10 @@ impl Tx<'_> {
     }
 
     pub(crate) fn zmscore(&self, key: &[u8], members: &[&[u8]]) -> Result<Vec<Option<f64>>> {
-        match self.zset(key)? {
-            Some(zset) => members.iter().map(|member| zset.score(self, member)).collect(),
-            None => Ok(vec![None; members.len()]),
-        }
+        let Some(zset) = self.zset(key)? else { return Ok(vec![None; members.len()]) };
+        let looks = zset.rows().looks(members.len() as u64)?;
+        let score = |member: &&[u8]| looks.look(self, member, stored_score)?.transpose();
+        members.iter().map(score).collect()
     }
 
     pub(crate) fn zrank(&self, key: &[u8], member: &[u8]) -> Result<Option<i64>> {

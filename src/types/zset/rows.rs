@@ -88,7 +88,7 @@ impl ZSet {
 
     /// The score of a member.
     pub(super) fn score(&self, tx: &Tx<'_>, member: &[u8]) -> Result<Option<f64>> {
-        self.rows.get(tx, member)?.map(|value| stored_score(&value)).transpose()
+        self.rows.look(tx, member, stored_score)?.transpose()
     }
 
     /// Gives a member a score; `old` is the one it has.
@@ -220,14 +220,23 @@ impl ScoreWalk<'_> {
         Ok((score_from_bytes(*score), member))
     }
 
-    /// The member and its score. `exact`: a zero with its sign, which costs a look-up.
+    /// The member and its score. `exact`: a zero with its sign, which costs a look-up unless the
+    /// members are in the record.
     pub(super) fn scored(&self, tx: &Tx<'_>, exact: bool) -> Result<(f64, &[u8])> {
         let (mut score, member) = self.row()?;
         if exact && score == 0.0 {
-            let stored = self.zset.score(tx, member)?;
-            score = stored.ok_or_else(|| damaged("a score row has no member"))?;
+            score = self.stored_score(tx, member)?;
         }
         Ok((score, member))
+    }
+
+    /// The score that is beside the member.
+    fn stored_score(&self, tx: &Tx<'_>, member: &[u8]) -> Result<f64> {
+        if self.zset.rows.is_packed() {
+            return stored_score(self.rows.value());
+        }
+        let stored = self.zset.score(tx, member)?;
+        stored.ok_or_else(|| damaged("a score row has no member"))
     }
 
     /// The next members, at most `count`. `exact`: see [`ScoreWalk::scored`].

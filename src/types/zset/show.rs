@@ -138,28 +138,33 @@ impl Show<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::options::Options;
-    use crate::types::{By, Db, ZAdd, ZRange};
+    use crate::types::testing::both;
+    use crate::types::{By, ZAdd, ZRange};
 
     #[test]
     fn every_range_of_positions_is_that_part_of_all_whichever_way_it_is_walked() {
         const MEMBERS: i64 = 24;
-        let db = Db::open(":memory:", Options::default()).unwrap();
         let name = |n: i64| format!("member {n:02}");
-        for n in 0..MEMBERS {
-            let member = name(n);
-            db.zadd(b"z", &[(n as f64 / 4.0, member.as_bytes())], ZAdd::default()).unwrap();
-        }
-        for reverse in [false, true] {
-            let all: Vec<String> = match reverse {
-                false => (0..MEMBERS).map(name).collect(),
-                true => (0..MEMBERS).rev().map(name).collect(),
-            };
-            for first in 0..MEMBERS {
-                for last in first..MEMBERS {
-                    let range = ZRange { reverse, ..ZRange::of(By::Rank(first, last)) };
-                    let (first, last) = (first as usize, last as usize);
-                    assert_eq!(db.zrange(b"z", &range).unwrap(), all[first..=last], "{range:?}");
+        for db in both() {
+            for n in 0..MEMBERS {
+                let member = name(n);
+                db.zadd(b"z", &[(n as f64 / 4.0, member.as_bytes())], ZAdd::default()).unwrap();
+            }
+            for reverse in [false, true] {
+                let all: Vec<String> = match reverse {
+                    false => (0..MEMBERS).map(name).collect(),
+                    true => (0..MEMBERS).rev().map(name).collect(),
+                };
+                for first in 0..MEMBERS {
+                    for last in first..MEMBERS {
+                        let range = ZRange { reverse, ..ZRange::of(By::Rank(first, last)) };
+                        let (first, last) = (first as usize, last as usize);
+                        assert_eq!(
+                            db.zrange(b"z", &range).unwrap(),
+                            all[first..=last],
+                            "{range:?}"
+                        );
+                    }
                 }
             }
         }

@@ -15,22 +15,14 @@ use crate::engine::MemFs;
 use crate::error::ErrorKind;
 use crate::io::clock::ManualClock;
 use crate::options::Options;
-use crate::types::testing::unpacked;
+use crate::types::testing::{both, unpacked};
 use crate::types::txn::{DATA, SCORE};
 use crate::types::{Db, Type};
 
 const ALL: ZRange<'_> = ZRange { by: By::Rank(0, -1), reverse: false, offset: 0, count: -1 };
 const PLAIN: ZAdd = ZAdd { nx: false, xx: false, gt: false, lt: false, ch: false };
 
-fn memory() -> Db {
-    Db::open(":memory:", Options::default()).unwrap()
-}
-
-pub(super) fn on(fs: &Arc<MemFs>) -> Db {
-    on_with(fs, Options::default())
-}
-
-fn on_with(fs: &Arc<MemFs>, options: Options) -> Db {
+pub(super) fn on(fs: &Arc<MemFs>, options: Options) -> Db {
     let clock = Arc::new(ManualClock::at(1_000_000));
     Db::open_on(fs.clone(), Path::new("/store"), options, clock).unwrap()
 }
@@ -77,264 +69,280 @@ pub(super) fn check_rows(db: &Db, key: &[u8]) {
 
 #[test]
 fn members_lie_in_the_order_of_scores_and_then_of_bytes() {
-    let db = memory();
-    let members: [(f64, &[u8]); 6] =
-        [(10.5, b"x"), (100.0, b"y"), (-3.0, b"n"), (2.0, b"b"), (2.0, b"a"), (-20.0, b"m")];
-    assert_eq!(db.zadd(b"z", &members, PLAIN).unwrap(), 6);
-    assert_eq!(all(&db, b"z"), "m=-20 n=-3 a=2 b=2 x=10.5 y=100");
-    check_rows(&db, b"z");
+    for db in both() {
+        let members: [(f64, &[u8]); 6] =
+            [(10.5, b"x"), (100.0, b"y"), (-3.0, b"n"), (2.0, b"b"), (2.0, b"a"), (-20.0, b"m")];
+        assert_eq!(db.zadd(b"z", &members, PLAIN).unwrap(), 6);
+        assert_eq!(all(&db, b"z"), "m=-20 n=-3 a=2 b=2 x=10.5 y=100");
+        check_rows(&db, b"z");
+    }
 }
 
 #[test]
 fn a_member_named_twice_in_one_call_counts_once_and_has_one_score_row() {
-    let db = memory();
-    assert_eq!(db.zadd(b"z", &[(1.0, b"m"), (2.0, b"m"), (3.0, b"m")], PLAIN).unwrap(), 1);
-    assert_eq!(all(&db, b"z"), "m=3");
-    check_rows(&db, b"z");
-    assert_eq!(db.zrem(b"z", &[b"m", b"m"]).unwrap(), 1);
-    assert_eq!(db.kind(b"z").unwrap(), None);
+    for db in both() {
+        assert_eq!(db.zadd(b"z", &[(1.0, b"m"), (2.0, b"m"), (3.0, b"m")], PLAIN).unwrap(), 1);
+        assert_eq!(all(&db, b"z"), "m=3");
+        check_rows(&db, b"z");
+        assert_eq!(db.zrem(b"z", &[b"m", b"m"]).unwrap(), 1);
+        assert_eq!(db.kind(b"z").unwrap(), None);
+    }
 }
 
 #[test]
 fn both_zeros_are_one_score_and_each_keeps_its_sign() {
-    let db = memory();
-    db.zadd(b"z", &[(-0.0, b"m"), (0.0, b"n")], PLAIN).unwrap();
-    assert_eq!(db.zcount(b"z", Included(0.0), Included(0.0)).unwrap(), 2);
-    assert_eq!(db.zcount(b"z", Included(-0.0), Included(-0.0)).unwrap(), 2);
-    assert_eq!(db.zcount(b"z", Excluded(-0.0), Included(1.0)).unwrap(), 0);
-    assert_eq!(all(&db, b"z"), "m=-0 n=0");
-    // An equal score is no change, and so the sign stays.
-    let changed = db.zadd(b"z", &[(0.0, b"m"), (-0.0, b"n")], ZAdd { ch: true, ..PLAIN });
-    assert_eq!(changed.unwrap(), 0);
-    assert_eq!(all(&db, b"z"), "m=-0 n=0");
-    assert!(db.zpopmin(b"z", 1).unwrap()[0].1.is_sign_negative());
-    check_rows(&db, b"z");
+    for db in both() {
+        db.zadd(b"z", &[(-0.0, b"m"), (0.0, b"n")], PLAIN).unwrap();
+        assert_eq!(db.zcount(b"z", Included(0.0), Included(0.0)).unwrap(), 2);
+        assert_eq!(db.zcount(b"z", Included(-0.0), Included(-0.0)).unwrap(), 2);
+        assert_eq!(db.zcount(b"z", Excluded(-0.0), Included(1.0)).unwrap(), 0);
+        assert_eq!(all(&db, b"z"), "m=-0 n=0");
+        // An equal score is no change, and so the sign stays.
+        let changed = db.zadd(b"z", &[(0.0, b"m"), (-0.0, b"n")], ZAdd { ch: true, ..PLAIN });
+        assert_eq!(changed.unwrap(), 0);
+        assert_eq!(all(&db, b"z"), "m=-0 n=0");
+        assert!(db.zpopmin(b"z", 1).unwrap()[0].1.is_sign_negative());
+        check_rows(&db, b"z");
+    }
 }
 
 #[test]
 fn options_of_zadd_decide_what_is_written() {
-    let db = memory();
-    let add = |score: f64, member: &[u8], options| db.zadd(b"z", &[(score, member)], options);
-    let (nx, xx) = (ZAdd { nx: true, ..PLAIN }, ZAdd { xx: true, ch: true, ..PLAIN });
-    let (gt, lt) = (ZAdd { gt: true, ch: true, ..PLAIN }, ZAdd { lt: true, ch: true, ..PLAIN });
-    assert_eq!(add(1.0, b"m", xx).unwrap(), 0);
-    assert_eq!(db.kind(b"z").unwrap(), None);
-    assert_eq!(add(5.0, b"m", nx).unwrap(), 1);
-    assert_eq!(add(6.0, b"m", nx).unwrap(), 0);
-    assert_eq!(add(4.0, b"m", gt).unwrap(), 0);
-    assert_eq!(add(5.0, b"m", gt).unwrap(), 0);
-    assert_eq!(add(7.0, b"m", gt).unwrap(), 1);
-    assert_eq!(add(8.0, b"m", lt).unwrap(), 0);
-    assert_eq!(add(2.0, b"m", lt).unwrap(), 1);
-    assert_eq!(add(3.0, b"m", xx).unwrap(), 1);
-    assert_eq!(add(1.0, b"new", gt).unwrap(), 1);
-    assert_eq!(all(&db, b"z"), "new=1 m=3");
-    let both = ZAdd { nx: true, xx: true, ..PLAIN };
-    assert_eq!(add(1.0, b"m", both).unwrap_err().kind(), ErrorKind::Syntax);
-    assert_eq!(add(1.0, b"m", ZAdd { lt: true, ..gt }).unwrap_err().kind(), ErrorKind::Syntax);
-    assert_eq!(add(1.0, b"m", ZAdd { nx: true, ..gt }).unwrap_err().kind(), ErrorKind::Syntax);
-    check_rows(&db, b"z");
+    for db in both() {
+        let add = |score: f64, member: &[u8], options| db.zadd(b"z", &[(score, member)], options);
+        let (nx, xx) = (ZAdd { nx: true, ..PLAIN }, ZAdd { xx: true, ch: true, ..PLAIN });
+        let (gt, lt) = (ZAdd { gt: true, ch: true, ..PLAIN }, ZAdd { lt: true, ch: true, ..PLAIN });
+        assert_eq!(add(1.0, b"m", xx).unwrap(), 0);
+        assert_eq!(db.kind(b"z").unwrap(), None);
+        assert_eq!(add(5.0, b"m", nx).unwrap(), 1);
+        assert_eq!(add(6.0, b"m", nx).unwrap(), 0);
+        assert_eq!(add(4.0, b"m", gt).unwrap(), 0);
+        assert_eq!(add(5.0, b"m", gt).unwrap(), 0);
+        assert_eq!(add(7.0, b"m", gt).unwrap(), 1);
+        assert_eq!(add(8.0, b"m", lt).unwrap(), 0);
+        assert_eq!(add(2.0, b"m", lt).unwrap(), 1);
+        assert_eq!(add(3.0, b"m", xx).unwrap(), 1);
+        assert_eq!(add(1.0, b"new", gt).unwrap(), 1);
+        assert_eq!(all(&db, b"z"), "new=1 m=3");
+        let both = ZAdd { nx: true, xx: true, ..PLAIN };
+        assert_eq!(add(1.0, b"m", both).unwrap_err().kind(), ErrorKind::Syntax);
+        assert_eq!(add(1.0, b"m", ZAdd { lt: true, ..gt }).unwrap_err().kind(), ErrorKind::Syntax);
+        assert_eq!(add(1.0, b"m", ZAdd { nx: true, ..gt }).unwrap_err().kind(), ErrorKind::Syntax);
+        check_rows(&db, b"z");
+    }
 }
 
 #[test]
 fn a_sum_that_is_no_number_is_refused_and_changes_nothing() {
-    let db = memory();
-    assert_eq!(db.zincrby(b"z", f64::INFINITY, b"m").unwrap(), f64::INFINITY);
-    let error = db.zincrby(b"z", f64::NEG_INFINITY, b"m").unwrap_err();
-    assert_eq!(error.message(), "ERR resulting score is not a number (NaN)");
-    assert_eq!(all(&db, b"z"), "m=inf");
-    assert!(db.zadd(b"z", &[(1.0, b"a"), (f64::NAN, b"b")], PLAIN).is_err());
-    assert_eq!(all(&db, b"z"), "m=inf");
-    assert_eq!(db.zadd_incr(b"z", 1.0, b"m", ZAdd { gt: true, ..PLAIN }).unwrap(), None);
-    assert_eq!(db.zadd_incr(b"z", 1.5, b"n", PLAIN).unwrap(), Some(1.5));
-    check_rows(&db, b"z");
+    for db in both() {
+        assert_eq!(db.zincrby(b"z", f64::INFINITY, b"m").unwrap(), f64::INFINITY);
+        let error = db.zincrby(b"z", f64::NEG_INFINITY, b"m").unwrap_err();
+        assert_eq!(error.message(), "ERR resulting score is not a number (NaN)");
+        assert_eq!(all(&db, b"z"), "m=inf");
+        assert!(db.zadd(b"z", &[(1.0, b"a"), (f64::NAN, b"b")], PLAIN).is_err());
+        assert_eq!(all(&db, b"z"), "m=inf");
+        assert_eq!(db.zadd_incr(b"z", 1.0, b"m", ZAdd { gt: true, ..PLAIN }).unwrap(), None);
+        assert_eq!(db.zadd_incr(b"z", 1.5, b"n", PLAIN).unwrap(), Some(1.5));
+        check_rows(&db, b"z");
+    }
 }
 
 #[test]
 fn ranges_by_score_know_whether_their_ends_belong_to_them() {
-    let db = memory();
-    db.zadd(b"z", &[(1.0, b"a"), (2.0, b"b"), (2.0, b"c"), (3.0, b"d")], PLAIN).unwrap();
-    let by_score = |min, max| names(&db.zrangebyscore(b"z", min, max).unwrap());
-    assert_eq!(by_score(Included(1.0), Included(2.0)), "a b c");
-    assert_eq!(by_score(Excluded(1.0), Excluded(3.0)), "b c");
-    assert_eq!(by_score(Excluded(2.0), Unbounded), "d");
-    assert_eq!(by_score(Included(3.0), Included(1.0)), "");
-    assert_eq!(by_score(Excluded(f64::NEG_INFINITY), Excluded(f64::INFINITY)), "a b c d");
-    let reversed = db.zrevrangebyscore(b"z", Included(2.0), Unbounded).unwrap();
-    assert_eq!(names(&reversed), "c b a");
-    let range = ZRange::of(By::Score(Unbounded, Unbounded));
-    let part = |range: ZRange<'_>| names(&db.zrange(b"z", &range).unwrap());
-    assert_eq!(part(range.limited(1, 2)), "b c");
-    assert_eq!(part(range.reversed().limited(1, -1)), "c b a");
-    assert_eq!(part(range.limited(-1, 2)), "");
-    assert_eq!(part(range.limited(9, 2)), "");
-    assert!(db.zcount(b"none", Included(f64::NAN), Unbounded).is_err());
+    for db in both() {
+        db.zadd(b"z", &[(1.0, b"a"), (2.0, b"b"), (2.0, b"c"), (3.0, b"d")], PLAIN).unwrap();
+        let by_score = |min, max| names(&db.zrangebyscore(b"z", min, max).unwrap());
+        assert_eq!(by_score(Included(1.0), Included(2.0)), "a b c");
+        assert_eq!(by_score(Excluded(1.0), Excluded(3.0)), "b c");
+        assert_eq!(by_score(Excluded(2.0), Unbounded), "d");
+        assert_eq!(by_score(Included(3.0), Included(1.0)), "");
+        assert_eq!(by_score(Excluded(f64::NEG_INFINITY), Excluded(f64::INFINITY)), "a b c d");
+        let reversed = db.zrevrangebyscore(b"z", Included(2.0), Unbounded).unwrap();
+        assert_eq!(names(&reversed), "c b a");
+        let range = ZRange::of(By::Score(Unbounded, Unbounded));
+        let part = |range: ZRange<'_>| names(&db.zrange(b"z", &range).unwrap());
+        assert_eq!(part(range.limited(1, 2)), "b c");
+        assert_eq!(part(range.reversed().limited(1, -1)), "c b a");
+        assert_eq!(part(range.limited(-1, 2)), "");
+        assert_eq!(part(range.limited(9, 2)), "");
+        assert!(db.zcount(b"none", Included(f64::NAN), Unbounded).is_err());
+    }
 }
 
 #[test]
 fn ranges_by_member_are_those_of_one_score() {
-    let db = memory();
-    let members: Vec<(f64, &[u8])> =
-        vec![(0.0, b"a"), (0.0, b"a\0"), (0.0, b"ab"), (0.0, b"b"), (0.0, b"\xff")];
-    db.zadd(b"z", &members, PLAIN).unwrap();
-    let count = |min: Bound<&[u8]>, max: Bound<&[u8]>| db.zlexcount(b"z", min, max).unwrap();
-    assert_eq!(count(Unbounded, Unbounded), 5);
-    assert_eq!(count(Included(b"a"), Excluded(b"b")), 3);
-    assert_eq!(count(Excluded(b"a"), Included(b"b")), 3);
-    assert_eq!(count(Excluded(b"a"), Excluded(b"a")), 0);
-    assert_eq!(count(Excluded(b"a"), Included(b"a\0")), 1);
-    assert_eq!(count(Included(b"b"), Included(b"a")), 0);
-    let backward = db.zrevrangebylex(b"z", Excluded(b"b"), Unbounded).unwrap();
-    assert_eq!(names(&backward), "ab a\0 a");
-    assert_eq!(db.zremrangebylex(b"z", Unbounded, Excluded(b"b")).unwrap(), 3);
-    assert_eq!(names(&db.zrange(b"z", &ALL).unwrap()[..1]), "b");
-    check_rows(&db, b"z");
+    for db in both() {
+        let members: Vec<(f64, &[u8])> =
+            vec![(0.0, b"a"), (0.0, b"a\0"), (0.0, b"ab"), (0.0, b"b"), (0.0, b"\xff")];
+        db.zadd(b"z", &members, PLAIN).unwrap();
+        let count = |min: Bound<&[u8]>, max: Bound<&[u8]>| db.zlexcount(b"z", min, max).unwrap();
+        assert_eq!(count(Unbounded, Unbounded), 5);
+        assert_eq!(count(Included(b"a"), Excluded(b"b")), 3);
+        assert_eq!(count(Excluded(b"a"), Included(b"b")), 3);
+        assert_eq!(count(Excluded(b"a"), Excluded(b"a")), 0);
+        assert_eq!(count(Excluded(b"a"), Included(b"a\0")), 1);
+        assert_eq!(count(Included(b"b"), Included(b"a")), 0);
+        let backward = db.zrevrangebylex(b"z", Excluded(b"b"), Unbounded).unwrap();
+        assert_eq!(names(&backward), "ab a\0 a");
+        assert_eq!(db.zremrangebylex(b"z", Unbounded, Excluded(b"b")).unwrap(), 3);
+        assert_eq!(names(&db.zrange(b"z", &ALL).unwrap()[..1]), "b");
+        check_rows(&db, b"z");
+    }
 }
 
 /// What the reference gives here, although it promises nothing.
 #[test]
 fn a_range_by_member_over_different_scores_goes_from_the_first_inside_to_the_first_outside() {
-    let db = memory();
-    db.zadd(b"z", &[(1.0, b"c"), (2.0, b"a"), (3.0, b"b")], PLAIN).unwrap();
-    let lex = |min, max| names(&db.zrangebylex(b"z", min, max).unwrap());
-    assert_eq!(lex(Included(b"b"), Included(b"z")), "c a b");
-    assert_eq!(lex(Included(b"a"), Included(b"b")), "");
-    let backward = db.zrevrangebylex(b"z", Included(b"c"), Included(b"a")).unwrap();
-    assert_eq!(names(&backward), "b a c");
+    for db in both() {
+        db.zadd(b"z", &[(1.0, b"c"), (2.0, b"a"), (3.0, b"b")], PLAIN).unwrap();
+        let lex = |min, max| names(&db.zrangebylex(b"z", min, max).unwrap());
+        assert_eq!(lex(Included(b"b"), Included(b"z")), "c a b");
+        assert_eq!(lex(Included(b"a"), Included(b"b")), "");
+        let backward = db.zrevrangebylex(b"z", Included(b"c"), Included(b"a")).unwrap();
+        assert_eq!(names(&backward), "b a c");
+    }
 }
 
 #[test]
 fn ranks_count_from_either_end() {
-    let db = memory();
-    let members: Vec<_> = (0..50).map(|n| (f64::from(n), format!("{n:02}"))).collect();
-    let pairs: Vec<_> = members.iter().map(|(s, m)| (*s, m.as_bytes())).collect();
-    db.zadd(b"z", &pairs, PLAIN).unwrap();
-    for (rank, (_, member)) in (0i64..).zip(&pairs) {
-        assert_eq!(db.zrank(b"z", member).unwrap(), Some(rank));
-        assert_eq!(db.zrevrank(b"z", member).unwrap(), Some(49 - rank));
-        let here = db.zrange(b"z", &ZRange::of(By::Rank(rank, rank))).unwrap();
-        assert_eq!(here, [Bytes::copy_from_slice(member)]);
+    for db in both() {
+        let members: Vec<_> = (0..50).map(|n| (f64::from(n), format!("{n:02}"))).collect();
+        let pairs: Vec<_> = members.iter().map(|(s, m)| (*s, m.as_bytes())).collect();
+        db.zadd(b"z", &pairs, PLAIN).unwrap();
+        for (rank, (_, member)) in (0i64..).zip(&pairs) {
+            assert_eq!(db.zrank(b"z", member).unwrap(), Some(rank));
+            assert_eq!(db.zrevrank(b"z", member).unwrap(), Some(49 - rank));
+            let here = db.zrange(b"z", &ZRange::of(By::Rank(rank, rank))).unwrap();
+            assert_eq!(here, [Bytes::copy_from_slice(member)]);
+        }
+        assert_eq!(names(&db.zrevrange(b"z", -2, -1).unwrap()), "01 00");
+        assert_eq!(names(&db.zrange(b"z", &ZRange::of(By::Rank(-2, 99))).unwrap()), "48 49");
+        assert_eq!(db.zrank(b"z", b"none").unwrap(), None);
+        assert_eq!(db.zrank(b"none", b"00").unwrap(), None);
     }
-    assert_eq!(names(&db.zrevrange(b"z", -2, -1).unwrap()), "01 00");
-    assert_eq!(names(&db.zrange(b"z", &ZRange::of(By::Rank(-2, 99))).unwrap()), "48 49");
-    assert_eq!(db.zrank(b"z", b"none").unwrap(), None);
-    assert_eq!(db.zrank(b"none", b"00").unwrap(), None);
 }
 
 #[test]
 fn pops_take_from_their_end_and_the_last_one_takes_the_key() {
-    let db = memory();
-    db.zadd(b"z", &[(1.0, b"a"), (2.0, b"b"), (3.0, b"c"), (4.0, b"d")], PLAIN).unwrap();
-    assert_eq!(scored(&db.zpopmin(b"z", 1).unwrap()), "a=1");
-    assert_eq!(scored(&db.zpopmax(b"z", 2).unwrap()), "d=4 c=3");
-    check_rows(&db, b"z");
-    assert_eq!(db.zpopmin(b"z", 0).unwrap(), []);
-    let (key, popped) = db.zmpop(&[b"none", b"z"], End::Max, 9).unwrap().unwrap();
-    assert_eq!((&key[..], scored(&popped)), (&b"z"[..], "b=2".to_owned()));
-    assert_eq!(db.kind(b"z").unwrap(), None);
-    assert_eq!(db.zmpop(&[b"none", b"z"], End::Min, 1).unwrap(), None);
+    for db in both() {
+        db.zadd(b"z", &[(1.0, b"a"), (2.0, b"b"), (3.0, b"c"), (4.0, b"d")], PLAIN).unwrap();
+        assert_eq!(scored(&db.zpopmin(b"z", 1).unwrap()), "a=1");
+        assert_eq!(scored(&db.zpopmax(b"z", 2).unwrap()), "d=4 c=3");
+        check_rows(&db, b"z");
+        assert_eq!(db.zpopmin(b"z", 0).unwrap(), []);
+        let (key, popped) = db.zmpop(&[b"none", b"z"], End::Max, 9).unwrap().unwrap();
+        assert_eq!((&key[..], scored(&popped)), (&b"z"[..], "b=2".to_owned()));
+        assert_eq!(db.kind(b"z").unwrap(), None);
+        assert_eq!(db.zmpop(&[b"none", b"z"], End::Min, 1).unwrap(), None);
+    }
 }
 
 #[test]
 fn a_key_made_again_has_nothing_of_its_former_life() {
-    let db = memory();
-    db.zadd(b"z", &[(1.0, b"old"), (2.0, b"older")], PLAIN).unwrap();
-    assert_eq!(db.zremrangebyrank(b"z", 0, -1).unwrap(), 2);
-    db.zadd(b"z", &[(5.0, b"new")], PLAIN).unwrap();
-    assert_eq!(all(&db, b"z"), "new=5");
-    assert_eq!(db.zscore(b"z", b"old").unwrap(), None);
-    check_rows(&db, b"z");
+    for db in both() {
+        db.zadd(b"z", &[(1.0, b"old"), (2.0, b"older")], PLAIN).unwrap();
+        assert_eq!(db.zremrangebyrank(b"z", 0, -1).unwrap(), 2);
+        db.zadd(b"z", &[(5.0, b"new")], PLAIN).unwrap();
+        assert_eq!(all(&db, b"z"), "new=5");
+        assert_eq!(db.zscore(b"z", b"old").unwrap(), None);
+        check_rows(&db, b"z");
+    }
 }
 
 #[test]
 fn combinations_weigh_and_aggregate_as_the_reference_does() {
-    let db = memory();
-    db.zadd(b"a", &[(1.0, b"x"), (2.0, b"y")], PLAIN).unwrap();
-    db.zadd(b"b", &[(10.0, b"y"), (20.0, b"z"), (30.0, b"w")], PLAIN).unwrap();
-    let keys: [&[u8]; 2] = [b"a", b"b"];
-    assert_eq!(scored(&db.zunion(&keys, Combine::default()).unwrap()), "x=1 y=12 z=20 w=30");
-    let how = Combine { weights: &[3.0, -1.0], aggregate: Aggregate::Max };
-    assert_eq!(scored(&db.zunion(&keys, how).unwrap()), "w=-30 z=-20 x=3 y=6");
-    let least = Combine { aggregate: Aggregate::Min, ..Combine::default() };
-    assert_eq!(scored(&db.zinter(&keys, least).unwrap()), "y=2");
-    assert_eq!(scored(&db.zdiff(&keys).unwrap()), "x=1");
-    assert_eq!(db.zintercard(&[b"a", b"a", b"a"], 0).unwrap(), 2);
-    assert_eq!(db.zintercard(&[b"a", b"a", b"a"], 1).unwrap(), 1);
-    assert_eq!(db.zinter(&[b"a", b"none"], Combine::default()).unwrap(), []);
-    let wrong = Combine { weights: &[1.0], ..Combine::default() };
-    assert_eq!(db.zunion(&keys, wrong).unwrap_err().kind(), ErrorKind::Syntax);
-    assert_eq!(db.zunion(&[], Combine::default()).unwrap_err().kind(), ErrorKind::Syntax);
+    for db in both() {
+        db.zadd(b"a", &[(1.0, b"x"), (2.0, b"y")], PLAIN).unwrap();
+        db.zadd(b"b", &[(10.0, b"y"), (20.0, b"z"), (30.0, b"w")], PLAIN).unwrap();
+        let keys: [&[u8]; 2] = [b"a", b"b"];
+        assert_eq!(scored(&db.zunion(&keys, Combine::default()).unwrap()), "x=1 y=12 z=20 w=30");
+        let how = Combine { weights: &[3.0, -1.0], aggregate: Aggregate::Max };
+        assert_eq!(scored(&db.zunion(&keys, how).unwrap()), "w=-30 z=-20 x=3 y=6");
+        let least = Combine { aggregate: Aggregate::Min, ..Combine::default() };
+        assert_eq!(scored(&db.zinter(&keys, least).unwrap()), "y=2");
+        assert_eq!(scored(&db.zdiff(&keys).unwrap()), "x=1");
+        assert_eq!(db.zintercard(&[b"a", b"a", b"a"], 0).unwrap(), 2);
+        assert_eq!(db.zintercard(&[b"a", b"a", b"a"], 1).unwrap(), 1);
+        assert_eq!(db.zinter(&[b"a", b"none"], Combine::default()).unwrap(), []);
+        let wrong = Combine { weights: &[1.0], ..Combine::default() };
+        assert_eq!(db.zunion(&keys, wrong).unwrap_err().kind(), ErrorKind::Syntax);
+        assert_eq!(db.zunion(&[], Combine::default()).unwrap_err().kind(), ErrorKind::Syntax);
+    }
 }
 
 #[test]
 fn infinities_that_cancel_each_other_give_zero() {
-    let db = memory();
-    db.zadd(b"a", &[(f64::INFINITY, b"m")], PLAIN).unwrap();
-    let cancel = Combine { weights: &[1.0, -1.0], ..Combine::default() };
-    assert_eq!(scored(&db.zunion(&[b"a", b"a"], cancel).unwrap()), "m=0");
-    let nothing = Combine { weights: &[0.0], ..Combine::default() };
-    assert_eq!(scored(&db.zinter(&[b"a"], nothing).unwrap()), "m=0");
+    for db in both() {
+        db.zadd(b"a", &[(f64::INFINITY, b"m")], PLAIN).unwrap();
+        let cancel = Combine { weights: &[1.0, -1.0], ..Combine::default() };
+        assert_eq!(scored(&db.zunion(&[b"a", b"a"], cancel).unwrap()), "m=0");
+        let nothing = Combine { weights: &[0.0], ..Combine::default() };
+        assert_eq!(scored(&db.zinter(&[b"a"], nothing).unwrap()), "m=0");
+    }
 }
 
 #[test]
 fn plain_sets_take_part_with_the_score_one() {
-    let db = memory();
-    db.zadd(b"z", &[(5.0, b"x"), (6.0, b"y")], PLAIN).unwrap();
-    db.write(&[b"s"], |tx| {
-        let mut set = tx.collection_or_new(b"s", Type::Set)?;
-        set.put(tx, b"y", Bytes::new())?;
-        set.put(tx, b"w", Bytes::new())?;
-        tx.save(&set)
-    })
-    .unwrap();
-    let how = Combine { weights: &[1.0, 2.0], ..Combine::default() };
-    assert_eq!(scored(&db.zunion(&[b"z", b"s"], how).unwrap()), "w=2 x=5 y=8");
-    assert_eq!(scored(&db.zinter(&[b"z", b"s"], how).unwrap()), "y=8");
-    assert_eq!(scored(&db.zdiff(&[b"z", b"s"]).unwrap()), "x=5");
-    db.set(b"string", b"v").unwrap();
-    let error = db.zunion(&[b"none", b"string"], Combine::default()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::WrongType);
+    for db in both() {
+        db.zadd(b"z", &[(5.0, b"x"), (6.0, b"y")], PLAIN).unwrap();
+        db.write(&[b"s"], |tx| {
+            let mut set = tx.collection_or_new(b"s", Type::Set)?;
+            set.put(tx, b"y", Bytes::new())?;
+            set.put(tx, b"w", Bytes::new())?;
+            tx.save(&set)
+        })
+        .unwrap();
+        let how = Combine { weights: &[1.0, 2.0], ..Combine::default() };
+        assert_eq!(scored(&db.zunion(&[b"z", b"s"], how).unwrap()), "w=2 x=5 y=8");
+        assert_eq!(scored(&db.zinter(&[b"z", b"s"], how).unwrap()), "y=8");
+        assert_eq!(scored(&db.zdiff(&[b"z", b"s"]).unwrap()), "x=5");
+        db.set(b"string", b"v").unwrap();
+        let error = db.zunion(&[b"none", b"string"], Combine::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WrongType);
+    }
 }
 
 #[test]
 fn storing_replaces_what_was_there_and_nothing_stored_is_no_key() {
-    let db = memory();
-    db.zadd(b"z", &[(1.0, b"a"), (2.0, b"b"), (3.0, b"c")], PLAIN).unwrap();
-    db.set(b"d", b"text").unwrap();
-    assert_eq!(db.zrangestore(b"d", b"z", &ZRange::of(By::Rank(1, 2))).unwrap(), 2);
-    assert_eq!(all(&db, b"d"), "b=2 c=3");
-    // Onto one of the sources.
-    assert_eq!(db.zunionstore(b"z", &[b"z", b"d"], Combine::default()).unwrap(), 3);
-    assert_eq!(all(&db, b"z"), "a=1 b=4 c=6");
-    check_rows(&db, b"z");
-    assert_eq!(db.zdiffstore(b"d", &[b"z", b"z"]).unwrap(), 0);
-    assert_eq!(db.kind(b"d").unwrap(), None);
-    assert_eq!(db.zinterstore(b"z", &[b"z", b"none"], Combine::default()).unwrap(), 0);
-    assert_eq!(db.kind(b"z").unwrap(), None);
+    for db in both() {
+        db.zadd(b"z", &[(1.0, b"a"), (2.0, b"b"), (3.0, b"c")], PLAIN).unwrap();
+        db.set(b"d", b"text").unwrap();
+        assert_eq!(db.zrangestore(b"d", b"z", &ZRange::of(By::Rank(1, 2))).unwrap(), 2);
+        assert_eq!(all(&db, b"d"), "b=2 c=3");
+        // Onto one of the sources.
+        assert_eq!(db.zunionstore(b"z", &[b"z", b"d"], Combine::default()).unwrap(), 3);
+        assert_eq!(all(&db, b"z"), "a=1 b=4 c=6");
+        check_rows(&db, b"z");
+        assert_eq!(db.zdiffstore(b"d", &[b"z", b"z"]).unwrap(), 0);
+        assert_eq!(db.kind(b"d").unwrap(), None);
+        assert_eq!(db.zinterstore(b"z", &[b"z", b"none"], Combine::default()).unwrap(), 0);
+        assert_eq!(db.kind(b"z").unwrap(), None);
+    }
 }
 
 #[test]
 fn a_key_of_another_type_is_left_alone() {
-    let db = memory();
-    db.set(b"s", b"v").unwrap();
-    let kinds = [
-        db.zadd(b"s", &[(1.0, b"m")], PLAIN).unwrap_err().kind(),
-        db.zcard(b"s").unwrap_err().kind(),
-        db.zrange(b"s", &ALL).unwrap_err().kind(),
-        db.zpopmin(b"s", 0).unwrap_err().kind(),
-        db.zrangestore(b"d", b"s", &ALL).unwrap_err().kind(),
-    ];
-    assert_eq!(kinds, [ErrorKind::WrongType; 5]);
-    assert_eq!(db.get(b"s").unwrap().as_deref(), Some(&b"v"[..]));
+    for db in both() {
+        db.set(b"s", b"v").unwrap();
+        let kinds = [
+            db.zadd(b"s", &[(1.0, b"m")], PLAIN).unwrap_err().kind(),
+            db.zcard(b"s").unwrap_err().kind(),
+            db.zrange(b"s", &ALL).unwrap_err().kind(),
+            db.zpopmin(b"s", 0).unwrap_err().kind(),
+            db.zrangestore(b"d", b"s", &ALL).unwrap_err().kind(),
+        ];
+        assert_eq!(kinds, [ErrorKind::WrongType; 5]);
+        assert_eq!(db.get(b"s").unwrap().as_deref(), Some(&b"v"[..]));
+    }
 }
 
 #[test]
 fn the_rows_of_a_member_are_where_the_format_says_and_are_there_after_reopen() {
     let fs = Arc::new(MemFs::untracked());
-    let db = on_with(&fs, unpacked());
+    let db = on(&fs, unpacked());
     db.zadd(b"z", &[(1.0, b"m"), (-0.0, b"zero")], PLAIN).unwrap();
     db.close().unwrap();
-    let db = on_with(&fs, unpacked());
+    let db = on(&fs, unpacked());
     db.read(|tx| {
         let zset = tx.zset(b"z")?.unwrap();
         let prefix = zset.rows().prefix().to_vec();
@@ -362,7 +370,7 @@ fn the_rows_of_a_member_are_where_the_format_says_and_are_there_after_reopen() {
 
 #[test]
 fn the_ends_of_a_large_set_are_known_however_much_was_taken_from_them() {
-    let db = memory();
+    let db = Db::open(":memory:", unpacked()).unwrap();
     // More than is written anew, and names longer than a bound in which only the end differs.
     let name = |n: u32| format!("{}{n:06}", "x".repeat(if n.is_multiple_of(2) { 100 } else { 3 }));
     for n in 0..6000 {
