@@ -211,6 +211,127 @@ mod tests {
         assert_eq!(together.check().unwrap(), [""; 0]);
     }
 
+    /// Commands at random on a few keys: members come and go, records are written by all sorts of
+    /// commands in between, and some commands fail.
+    fn at_random(seed: u64) -> Vec<String> {
+        const LINES: [&str; 34] = [
+            "SADD K M",
+            "SADD K M M M M M",
+            "SREM K M",
+            "SREM K M M M",
+            "SPOP K 0",
+            "SCARD K",
+            "HSET K M N",
+            "HSET K M N M N M N",
+            "HDEL K M",
+            "HINCRBY K M N",
+            "HGET K M",
+            "HLEN K",
+            "ZADD K N M",
+            "ZADD K N M N M N M",
+            "ZREM K M",
+            "ZINCRBY K N M",
+            "ZPOPMIN K",
+            "ZCARD K",
+            "ZRANGE K 0 -1 WITHSCORES",
+            "ZADD K x M",
+            "HINCRBY K M x",
+            "EXPIRE K 1000",
+            "PERSIST K",
+            "TTL K",
+            "DEL K",
+            "RENAME K K",
+            "COPY K K REPLACE",
+            "SMOVE K K M",
+            "SET K N",
+            "INCR K",
+            "RPUSH K M",
+            "TYPE K",
+            "SMEMBERS K",
+            "HGETALL K",
+        ];
+        let mut state = seed;
+        let mut below = |most: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % most
+        };
+        let mut lines = Vec::new();
+        for n in 0..150 {
+            // Keys keep a type for a while, else most commands would be refused.
+            let pattern = match below(10) {
+                0 => LINES[below(LINES.len())],
+                _ => LINES[n / 50 * 6 + below(6)],
+            };
+            let word = |word: &str| match word {
+                "K" => format!("k{}", below(4)),
+                "M" => format!("m{}", below(9)),
+                "N" => below(5).to_string(),
+                other => other.to_owned(),
+            };
+            lines.push(pattern.split(' ').map(word).collect::<Vec<_>>().join(" "));
+        }
+        lines
+    }
+
+    #[test]
+    fn commands_that_come_back_to_a_key_find_it_as_it_is() {
+        for seed in 0..150 {
+            let packed_max_members = [0, 3, 128][usize::try_from(seed % 3).unwrap()];
+            let open = || {
+                let options = Options { packed_max_members, ..Options::default() };
+                Db::open(":memory:", options).unwrap()
+            };
+            let lines = at_random(seed);
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let (together, queued, apart) = (open(), open(), open());
+            let one_by_one: Vec<_> =
+                argv(&lines).iter().map(|command| apart.command(command).unwrap()).collect();
+            let mut session = queued.session();
+            session.command(&[b"MULTI"]).unwrap();
+            argv(&lines).iter().for_each(|command| drop(session.command(command).unwrap()));
+            let executed = session.command(&[b"EXEC"]).unwrap();
+            assert_eq!(executed, Reply::Array(one_by_one.clone()), "seed {seed}: {lines:?}");
+            for (part, expected) in lines.chunks(40).zip(one_by_one.chunks(40)) {
+                let replies = together.pipeline(&argv(part)).unwrap();
+                assert_eq!(replies, expected, "seed {seed}: {part:?}");
+            }
+            for db in [&together, &queued, &apart] {
+                assert_eq!(db.check().unwrap(), [""; 0], "seed {seed}");
+                for key in ["k0", "k1", "k2", "k3"] {
+                    let content =
+                        |db: &Db| db.command(&[b"SORT", key.as_bytes(), b"ALPHA"]).unwrap();
+                    assert_eq!(content(db), content(&apart), "seed {seed}, {key}");
+                }
+            }
+        }
+    }
+
+    /// SMOVE has saved where the member comes from when where it goes to refuses it.
+    #[test]
+    fn what_a_command_saved_before_it_failed_is_not_found_by_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = |max_value_bytes, packed_max_members| {
+            let options = Options { max_value_bytes, packed_max_members, ..Options::default() };
+            Db::open(dir.path(), options).unwrap()
+        };
+        for packed_max_members in [0, 128] {
+            let long = "m".repeat(200);
+            let db = open(1000, packed_max_members);
+            db.sadd(b"from", &[long.as_bytes(), b"other"]).unwrap();
+            db.close().unwrap();
+            let db = open(100, packed_max_members);
+            let lines =
+                ["SADD from x", &format!("SMOVE from to {long}"), "SCARD from", "SADD from y"];
+            let replies = db.pipeline(&argv(&lines)).unwrap();
+            assert!(matches!(replies[1], Reply::Error(_)));
+            assert_eq!(replies[2..], [Reply::Int(3), Reply::Int(1)]);
+            assert_eq!(db.scard(b"from").unwrap(), 4);
+            assert_eq!(db.check().unwrap(), [""; 0]);
+            db.del(&[b"from"]).unwrap();
+            db.close().unwrap();
+        }
+    }
+
     #[test]
     fn writes_are_one_commit() {
         let db = Db::open(":memory:", Options::default()).unwrap();

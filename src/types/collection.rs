@@ -13,7 +13,7 @@ use crate::encoding::packed::{Index, Packed};
 use crate::encoding::wear::Wear;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::packing;
-use crate::types::txn::{DATA, SCORE, Tx, Walk, malformed};
+use crate::types::txn::{DATA, SCORE, Tx, Walk, malformed, wrong_type};
 
 /// Of more members than this the places in a record are noted before they are looked for.
 const FEW_LOOKS: u64 = 2;
@@ -74,6 +74,9 @@ pub(crate) struct Collection {
 impl Tx<'_> {
     /// The collection at `key`, if the key exists; an error if it is of another type.
     pub(crate) fn collection(&self, key: &[u8], kind: Type) -> Result<Option<Collection>> {
+        if let Some(recent) = self.recent(key) {
+            return recent.of(kind).map(|recent| Some(recent.clone()));
+        }
         let Some(record) = self.typed(key, kind)? else { return Ok(None) };
         if is_packed(&record.bytes) {
             let packed = Packed::decode(&record.bytes).map_err(|why| malformed(key, why))?;
@@ -91,6 +94,10 @@ impl Tx<'_> {
 
     /// The collection at `key`, or a new empty one. It exists once it is saved with a member.
     pub(crate) fn collection_or_new(&mut self, key: &[u8], kind: Type) -> Result<Collection> {
+        if let Some(recent) = self.take_recent(key) {
+            recent.of(kind)?;
+            return Ok(recent);
+        }
         match self.collection(key, kind)? {
             Some(collection) => Ok(collection),
             None => self.new_collection(key, kind),
@@ -116,34 +123,41 @@ impl Tx<'_> {
         if !fits {
             copy.unpack(self)?;
         }
-        self.save(&copy)
+        self.save(copy)
     }
 
     /// Writes the record of a collection that changed, or deletes it if no member is left.
-    pub(crate) fn save(&mut self, collection: &Collection) -> Result<()> {
-        if !collection.changed {
-            return Ok(());
-        }
+    pub(crate) fn save(&mut self, mut collection: Collection) -> Result<()> {
         if collection.size == 0 {
-            self.delete_record(&collection.key);
+            if collection.changed {
+                self.delete_record(&collection.key);
+            }
             return Ok(());
         }
-        if let Some(packed) = &collection.packed {
-            return self.save_body(collection, &Body::Packed(packed.clone()));
-        }
-        let mut wear = collection.wear.clone();
-        if collection.is_worn() && self.has_room_to_renew() {
-            if self.renew(collection)? {
-                return Ok(());
+        if collection.changed {
+            if collection.is_worn() && self.has_room_to_renew() {
+                if self.renew(&collection)? {
+                    return Ok(());
+                }
+                collection.wear.forget_removed();
             }
-            wear.forget_removed();
+            self.save_record(&collection)?;
         }
-        let body = Body::Members { version: collection.version, size: collection.size, wear };
-        self.save_body(collection, &body)
+        (collection.changed, collection.is_recorded) = (false, true);
+        self.remember(collection);
+        Ok(())
     }
 
-    fn save_body(&mut self, collection: &Collection, body: &Body) -> Result<()> {
-        let record = encode_collection(collection.header, body);
+    fn save_record(&mut self, collection: &Collection) -> Result<()> {
+        let body = match &collection.packed {
+            Some(packed) => Body::Packed(packed.clone()),
+            None => Body::Members {
+                version: collection.version,
+                size: collection.size,
+                wear: collection.wear.clone(),
+            },
+        };
+        let record = encode_collection(collection.header, &body);
         match collection.is_recorded {
             true => self.replace_record(&collection.key, record),
             false => self.put_record(&collection.key, record),
@@ -195,6 +209,11 @@ impl Collection {
         });
         self.key = key;
         unpacked
+    }
+
+    /// Itself, if it is of this type.
+    fn of(&self, kind: Type) -> Result<&Self> {
+        if self.header.kind == kind { Ok(self) } else { Err(wrong_type()) }
     }
 
     /// Whose it is.

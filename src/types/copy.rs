@@ -177,7 +177,7 @@ mod tests {
                         tx.put_row(SCORE, &row, Vec::new());
                     }
                 }
-                tx.save(&collection)?;
+                tx.save(collection)?;
             }
             tx.rpush(b"list", &[b"x", b"y"]).map(|_| ())
         })

@@ -101,7 +101,7 @@ impl Tx<'_> {
         for field in fields {
             values.push(hash.remove(self, field)?);
         }
-        self.save(&hash)?;
+        self.save(hash)?;
         Ok(values)
     }
 
@@ -118,7 +118,7 @@ impl Tx<'_> {
             Error::new(ErrorKind::Overflow, "ERR increment or decrement would overflow")
         })?;
         hash.put_over(self, field, sum.to_string(), old.is_some())?;
-        self.save(&hash)?;
+        self.save(hash)?;
         Ok(sum)
     }
 
@@ -139,7 +139,7 @@ impl Tx<'_> {
             .ok_or_else(|| Error::new(ErrorKind::NotFloat, "ERR hash value is not a float"))?;
         let sum = Bytes::from(number.plus(increment).ok_or_else(not_finite)?.to_string());
         hash.put_over(self, field, sum.clone(), old.is_some())?;
-        self.save(&hash)?;
+        self.save(hash)?;
         Ok(sum)
     }
 
@@ -216,8 +216,9 @@ impl Tx<'_> {
         for (field, value) in pairs {
             hash.put(self, field, Bytes::copy_from_slice(value))?;
         }
-        self.save(&hash)?;
-        Ok(hash.len().saturating_sub(before).cast_signed())
+        let added = hash.len().saturating_sub(before);
+        self.save(hash)?;
+        Ok(added.cast_signed())
     }
 
     pub(crate) fn hsetnx(&mut self, key: &[u8], field: &[u8], value: &[u8]) -> Result<bool> {
@@ -226,7 +227,7 @@ impl Tx<'_> {
             return Ok(false);
         }
         hash.put_over(self, field, Bytes::copy_from_slice(value), false)?;
-        self.save(&hash)?;
+        self.save(hash)?;
         Ok(true)
     }
 

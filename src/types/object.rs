@@ -111,7 +111,7 @@ mod tests {
                 for member in members {
                     collection.put(tx, member.as_bytes(), Vec::new())?;
                 }
-                tx.save(&collection)
+                tx.save(collection)
             })
             .unwrap();
         };

@@ -229,7 +229,7 @@ mod tests {
                         let value = f64::from(n).to_bits().to_le_bytes();
                         collection.put(tx, format!("m{n:02}").as_bytes(), value.to_vec())?;
                     }
-                    tx.save(&collection)?;
+                    tx.save(collection)?;
                 }
                 Ok(())
             })

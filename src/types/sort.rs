@@ -352,7 +352,7 @@ mod tests {
         db.write(&[b"h:b"], |tx| {
             let mut hash = tx.collection_or_new(b"h:b", Type::Hash)?;
             hash.put(tx, b"f", &b"field"[..])?;
-            tx.save(&hash)
+            tx.save(hash)
         })
         .unwrap();
         let by = SortOptions { by: SortBy::Pattern(b"w:*"), ..options() };
@@ -383,7 +383,7 @@ mod tests {
                 zset.put(tx, member, Vec::new())?;
                 tx.put_row(SCORE, &score_key(zset.prefix(), score, member), Vec::new());
             }
-            tx.save(&zset)
+            tx.save(zset)
         })
         .unwrap();
         assert_eq!(sorted(&db, &unsorted), ["b", "c", "a"]);

@@ -57,8 +57,9 @@ impl Tx<'_> {
                 set.put_over(self, member, Bytes::new(), false)?;
             }
         }
-        self.save(&set)?;
-        Ok(set.len().saturating_sub(before).cast_signed())
+        let added = set.len().saturating_sub(before);
+        self.save(set)?;
+        Ok(added.cast_signed())
     }
 
     pub(crate) fn scard(&self, key: &[u8]) -> Result<i64> {
@@ -94,13 +95,13 @@ impl Tx<'_> {
         if from.remove(self, member)?.is_none() {
             return Ok(false);
         }
-        self.save(&from)?;
+        self.save(from)?;
         let mut to = match to {
             Some(to) => to,
             None => self.new_collection(destination, Type::Set)?,
         };
         to.put(self, member, Bytes::new())?;
-        self.save(&to)?;
+        self.save(to)?;
         Ok(true)
     }
 
@@ -122,7 +123,7 @@ impl Tx<'_> {
         for member in &members {
             set.remove(self, member)?;
         }
-        self.save(&set)?;
+        self.save(set)?;
         Ok(members)
     }
 
@@ -146,8 +147,9 @@ impl Tx<'_> {
         for member in members {
             set.remove(self, member)?;
         }
-        self.save(&set)?;
-        Ok(before.saturating_sub(set.len()).cast_signed())
+        let removed = before.saturating_sub(set.len());
+        self.save(set)?;
+        Ok(removed.cast_signed())
     }
 }
 

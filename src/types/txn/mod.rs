@@ -21,6 +21,7 @@ use crate::encoding::keys::{MetaKey, Prefix, Space, meta_key};
 use crate::encoding::meta::{Body, HEADER_BYTES, Header, Malformed, Type};
 use crate::engine::{IterOptions, Reader, Sampler, Sequence, TreeId};
 use crate::error::{Error, ErrorKind, Result};
+use crate::types::collection::Collection;
 use crate::types::spaces::Spaces;
 use crate::types::store::Store;
 
@@ -50,6 +51,11 @@ pub(crate) struct Tx<'a> {
     /// Databases stand for what they did at the reader's moment, not for what they do now.
     as_of_reader: bool,
     overlay: Overlay,
+    /// Whether several commands run here.
+    several: bool,
+    /// The collection that was saved last, and its space, as its record tells it by now: commands
+    /// that run together often come back to one. Forgotten whenever a record is written otherwise.
+    recent: Option<(Space, Collection)>,
 }
 
 /// The look at the store that a [`Tx`] is given.
@@ -101,7 +107,37 @@ pub(crate) fn malformed(key: &[u8], why: Malformed) -> Error {
 impl<'a> Tx<'a> {
     pub(crate) fn new(store: &'a Store, look: Look, overlay: Overlay) -> Self {
         let Look { reader, now, database, space, as_of_reader } = look;
-        Self { store, reader, now, database, space, as_of_reader, overlay, spares_cache: false }
+        Self {
+            store,
+            reader,
+            now,
+            database,
+            space,
+            spares_cache: false,
+            as_of_reader,
+            overlay,
+            several: false,
+            recent: None,
+        }
+    }
+
+    /// Keeps a collection that is as its record tells it, for the next command that asks for it.
+    pub(crate) fn remember(&mut self, collection: Collection) {
+        self.recent = self.several.then_some((self.space, collection));
+    }
+
+    /// The collection at `key`, if it was saved last.
+    #[inline]
+    pub(crate) fn recent(&self, key: &[u8]) -> Option<&Collection> {
+        let (space, recent) = self.recent.as_ref()?;
+        (recent.key() == key && *space == self.space).then_some(recent)
+    }
+
+    /// The same, to be changed and saved again.
+    #[inline]
+    pub(crate) fn take_recent(&mut self, key: &[u8]) -> Option<Collection> {
+        self.recent(key)?;
+        self.recent.take().map(|(_, recent)| recent)
     }
 
     /// What is kept aside.
@@ -112,6 +148,7 @@ impl<'a> Tx<'a> {
     /// Runs `work`; if it fails, it has changed nothing.
     pub(crate) fn attempt<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let (database, space) = (self.database, self.space);
+        self.several = true;
         let mark = self.overlay.mark();
         let mut result = work(self);
         if self.overlay.is_too_large() {
@@ -121,6 +158,7 @@ impl<'a> Tx<'a> {
             Ok(_) => self.overlay.keep(&mark),
             Err(_) => {
                 self.overlay.go_back(&mark);
+                self.recent = None;
                 (self.database, self.space) = (database, space);
             }
         }
@@ -267,12 +305,22 @@ impl<'a> Tx<'a> {
 
     /// Sets a physical key.
     pub(crate) fn put_row(&mut self, tree: TreeId, key: &[u8], value: impl Into<Bytes>) {
+        self.forget_recent(tree);
         self.overlay.write(tree, key, Some(value.into()));
     }
 
     /// Removes a physical key.
     pub(crate) fn remove_row(&mut self, tree: TreeId, key: &[u8]) {
+        self.forget_recent(tree);
         self.overlay.write(tree, key, None);
+    }
+
+    /// Something is about to be written to a tree.
+    #[inline]
+    fn forget_recent(&mut self, tree: TreeId) {
+        if tree == META {
+            self.recent = None;
+        }
     }
 
     /// The rows of `[lower, upper)`, in order or backward, as they are at this point.
@@ -404,6 +452,7 @@ impl<'a> Tx<'a> {
     pub(crate) fn replace_record(&mut self, key: &[u8], record: Vec<u8>) -> Result<()> {
         self.store.limits().check_key(key)?;
         self.touch_record(key);
+        self.forget_recent(META);
         self.overlay.replace_record(&meta_key(self.space, key), record.into());
         Ok(())
     }

@@ -76,7 +76,7 @@ impl Tx<'_> {
                 Outcome::Same(_) | Outcome::Forbidden => {}
             }
         }
-        self.save_zset(&mut zset)?;
+        self.save_zset(zset)?;
         Ok(counted)
     }
 
@@ -90,7 +90,7 @@ impl Tx<'_> {
         options.check()?;
         let Some(mut zset) = self.zset_to_add(key, options)? else { return Ok(None) };
         let outcome = self.give_score(&mut zset, member, increment, true, options)?;
-        self.save_zset(&mut zset)?;
+        self.save_zset(zset)?;
         Ok(match outcome {
             Outcome::Added(score) | Outcome::Changed(score) | Outcome::Same(score) => Some(score),
             Outcome::Forbidden => None,

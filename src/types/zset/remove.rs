@@ -50,7 +50,7 @@ impl Tx<'_> {
         for member in members {
             removed += i64::from(zset.remove(self, member)?.is_some());
         }
-        self.save_zset(&mut zset)?;
+        self.save_zset(zset)?;
         Ok(removed)
     }
 
@@ -130,7 +130,7 @@ impl Tx<'_> {
         for (member, _) in members {
             zset.remove(self, member)?;
         }
-        self.save_zset(&mut zset)?;
+        self.save_zset(zset)?;
         Ok(length(members.len()))
     }
 }

@@ -49,9 +49,9 @@ impl Tx<'_> {
     }
 
     /// Writes the record of a sorted set that changed.
-    pub(super) fn save_zset(&mut self, zset: &mut ZSet) -> Result<()> {
+    pub(super) fn save_zset(&mut self, mut zset: ZSet) -> Result<()> {
         zset.tighten(self)?;
-        self.save(&zset.rows)
+        self.save(zset.rows)
     }
 }
 

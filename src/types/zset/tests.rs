@@ -289,7 +289,7 @@ fn plain_sets_take_part_with_the_score_one() {
             let mut set = tx.collection_or_new(b"s", Type::Set)?;
             set.put(tx, b"y", Bytes::new())?;
             set.put(tx, b"w", Bytes::new())?;
-            tx.save(&set)
+            tx.save(set)
         })
         .unwrap();
         let how = Combine { weights: &[1.0, 2.0], ..Combine::default() };

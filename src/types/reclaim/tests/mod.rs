@@ -47,7 +47,7 @@ fn add(db: &Db, key: &[u8], members: std::ops::Range<u32>) {
         for member in members.clone() {
             hash.put(tx, &member.to_be_bytes(), b"value".to_vec())?;
         }
-        tx.save(&hash)
+        tx.save(hash)
     })
     .unwrap();
 }

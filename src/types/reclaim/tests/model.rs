@@ -60,7 +60,7 @@ fn run(db: &Db, model: &mut Model, now: u64, step: &Step) {
                 }
                 let mut hash = tx.collection(&[key], Type::Hash)?.unwrap();
                 hash.remove(tx, &member.to_be_bytes())?;
-                tx.save(&hash)
+                tx.save(hash)
             })
             .unwrap();
             if let Some((members, _)) = model.get_mut(&key)
