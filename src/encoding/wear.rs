@@ -30,12 +30,20 @@ const LAST_GONE: u8 = 2;
 type BoundKey = SmallVec<[u8; 32]>;
 
 /// See the module's documentation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Wear {
     removed: u32,
     gone: u8,
     first: BoundKey,
     end: BoundKey,
+}
+
+impl Clone for Wear {
+    /// Not derived: a `SmallVec` clones itself byte by byte.
+    fn clone(&self) -> Self {
+        let (first, end) = (BoundKey::from_slice(&self.first), BoundKey::from_slice(&self.end));
+        Self { first, end, ..*self }
+    }
 }
 
 impl Wear {

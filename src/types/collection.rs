@@ -54,7 +54,7 @@ impl Looks<'_> {
 }
 
 /// A hash, set or sorted set that exists or is being made.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Collection {
     key: Vec<u8>,
     header: Header,
@@ -162,6 +162,15 @@ impl Tx<'_> {
             true => self.replace_record(&collection.key, record),
             false => self.put_record(&collection.key, record),
         }
+    }
+}
+
+impl Clone for Collection {
+    /// Not derived: a `SmallVec` clones itself byte by byte.
+    fn clone(&self) -> Self {
+        let prefix = Prefix::from_slice(&self.prefix);
+        let (packed, wear) = (self.packed.clone(), self.wear.clone());
+        Self { key: self.key.clone(), packed, wear, prefix, ..*self }
     }
 }
 
@@ -355,12 +364,21 @@ impl Collection {
         }
         let old = self.get(tx, member)?;
         if old.is_some() {
-            tx.remove_row(DATA, &row_key(&self.prefix, member));
-            self.size = self.size.saturating_sub(1);
-            self.wear.count_removed(1);
-            self.changed = true;
+            self.remove_present(tx, member)?;
         }
         Ok(old)
+    }
+
+    /// Removes a member that is there.
+    pub(crate) fn remove_present(&mut self, tx: &mut Tx<'_>, member: &[u8]) -> Result<()> {
+        if self.is_packed() {
+            return self.remove(tx, member).map(drop);
+        }
+        tx.remove_row(DATA, &row_key(&self.prefix, member));
+        self.size = self.size.saturating_sub(1);
+        self.wear.count_removed(1);
+        self.changed = true;
+        Ok(())
     }
 
     /// All members in the order of their bytes: [`Walk::key`] less the prefix is the member.

@@ -121,7 +121,7 @@ impl Tx<'_> {
         let sampled = self.sample(&set, Choice::Different(count))?;
         let members: Vec<_> = sampled.into_iter().map(|sampled| sampled.member).collect();
         for member in &members {
-            set.remove(self, member)?;
+            set.remove_present(self, member)?;
         }
         self.save(set)?;
         Ok(members)

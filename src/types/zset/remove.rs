@@ -57,7 +57,7 @@ impl Tx<'_> {
     pub(crate) fn zremrangebyrank(&mut self, key: &[u8], start: i64, stop: i64) -> Result<i64> {
         let Some(zset) = self.zset(key)? else { return Ok(0) };
         let members = self.members_at(&zset, start, stop)?;
-        self.remove_members(key, zset, &members)
+        self.remove_members(key, zset, &members, None)
     }
 
     pub(crate) fn zremrangebyscore(
@@ -109,26 +109,42 @@ impl Tx<'_> {
 
     fn pop_members(&mut self, key: &[u8], end: End, count: u64) -> Result<Scored> {
         let Some(zset) = self.zset(key)? else { return Ok(Scored::new()) };
-        let members = zset.walk(self, &Span::all(), end == End::Max)?.collect(self, count, true)?;
-        self.remove_members(key, zset, &members)?;
+        let mut walk = zset.walk(self, &Span::all(), end == End::Max)?;
+        let members = walk.collect(self, count, true)?;
+        // The row behind them is the outermost from now on: the next pop begins there.
+        let next = walk.advance()?.then(|| (end, walk.sub_key().to_vec()));
+        self.remove_members(key, zset, &members, next)?;
         Ok(members)
     }
 
     fn remove_span(&mut self, key: &[u8], zset: ZSet, span: &Span) -> Result<i64> {
         let members = zset.walk(self, span, false)?.collect(self, u64::MAX, false)?;
-        self.remove_members(key, zset, &members)
+        self.remove_members(key, zset, &members, None)
     }
 
-    /// Removes members that are there. When they are all there are, the record goes, and their
-    /// rows become unreachable: no tombstone for each of them.
-    fn remove_members(&mut self, key: &[u8], mut zset: ZSet, members: &Scored) -> Result<i64> {
+    /// Removes members that are there, with the scores of their rows. When they are all there are,
+    /// the record goes, and their rows become unreachable: no tombstone for each of them. `next` is
+    /// the score row at that end afterwards, if it is known.
+    fn remove_members(
+        &mut self,
+        key: &[u8],
+        mut zset: ZSet,
+        members: &Scored,
+        next: Option<(End, Vec<u8>)>,
+    ) -> Result<i64> {
         self.frees_space();
+        if members.is_empty() {
+            return Ok(0);
+        }
         if members.len() as u64 == zset.len() {
             self.delete_record(key);
             return Ok(length(members.len()));
         }
-        for (member, _) in members {
-            zset.remove(self, member)?;
+        for (member, score) in members {
+            zset.remove_present(self, member, *score)?;
+        }
+        if let Some((end, row)) = next {
+            zset.is_bounded_by(end, &row);
         }
         self.save_zset(zset)?;
         Ok(length(members.len()))

@@ -13,7 +13,7 @@
 
 use bytes::Bytes;
 
-use super::Scored;
+use super::{End, Scored};
 use crate::encoding::keys::score_key;
 use crate::encoding::meta::Type;
 use crate::encoding::order::{score_bytes, score_from_bytes};
@@ -135,12 +135,12 @@ impl ZSet {
         if self.rows.wear().first_is_loose()
             && let Some(first) = self.end_row(tx, false)?
         {
-            self.rows.wear_mut().begins_at(&first);
+            self.is_bounded_by(End::Min, &first);
         }
         if self.rows.wear().end_is_loose()
             && let Some(last) = self.end_row(tx, true)?
         {
-            self.rows.wear_mut().ends_with(&last);
+            self.is_bounded_by(End::Max, &last);
         }
         Ok(())
     }
@@ -153,12 +153,32 @@ impl ZSet {
 
     /// Removes a member; the score it had.
     pub(super) fn remove(&mut self, tx: &mut Tx<'_>, member: &[u8]) -> Result<Option<f64>> {
-        let Some(value) = self.rows.remove(tx, member)? else { return Ok(None) };
-        let score = stored_score(&value)?;
+        let Some(score) = self.score(tx, member)? else { return Ok(None) };
+        self.remove_present(tx, member, score)?;
+        Ok(Some(score))
+    }
+
+    /// Removes a member that is there with this score.
+    pub(super) fn remove_present(
+        &mut self,
+        tx: &mut Tx<'_>,
+        member: &[u8],
+        score: f64,
+    ) -> Result<()> {
+        self.rows.remove_present(tx, member)?;
         if !self.rows.is_packed() {
             self.remove_score(tx, score, member);
         }
-        Ok(Some(score))
+        Ok(())
+    }
+
+    /// The score row with this sub key is the outermost at that end.
+    pub(super) fn is_bounded_by(&mut self, end: End, sub_key: &[u8]) {
+        match end {
+            _ if self.rows.is_packed() => {}
+            End::Min => self.rows.wear_mut().begins_at(sub_key),
+            End::Max => self.rows.wear_mut().ends_with(sub_key),
+        }
     }
 
     /// The members of a span, in order or backward.
