@@ -24,20 +24,29 @@ pub(super) fn bring_near<'a>(tx: &Tx<'_>, commands: &[&Planned<'a>]) {
     tx.expect_keys(keys.into_iter());
     // Where members of one collection are asked for in a row its record is read once for all.
     for run in commands.chunk_by(|a, b| a.argv.get(1) == b.argv.get(1)) {
-        let key = run.first().filter(|_| run.len() >= FEW).and_then(|first| first.argv.get(1));
-        if let Some(key) = key {
-            tx.expect_members(key, run.iter().filter_map(|command| member_of(command)));
+        let members = || run.iter().filter_map(|command| member_of(command));
+        if let Some(key) = run.first().and_then(|first| first.argv.get(1))
+            && members().count() >= FEW
+        {
+            tx.expect_members(key, members());
         }
     }
 }
 
-/// The member that a command will probably look for first: behind the key, or at the end of what
-/// has numbers and options before it. One that is none costs a read in vain.
+/// A member that a command will look for, if it is one of those: behind the key, or at the end of
+/// what has numbers and options before it.
 fn member_of<'a>(command: &Planned<'a>) -> Option<&'a [u8]> {
     match command.row.grammar {
-        Grammar::Regular([Arg::Key, Arg::Bytes(_) | Arg::Many(_) | Arg::Pairs(..), ..], _) => {
-            command.argv.get(2).copied()
+        Grammar::Regular([Arg::Key, second, ..], _) => match second {
+            Arg::Bytes("member" | "field")
+            | Arg::Many("member" | "field")
+            | Arg::Pairs("field", _) => command.argv.get(2).copied(),
+            _ => None,
+        },
+        Grammar::Irregular(syntax) => {
+            let last = syntax.ends_with("member") || syntax.ends_with("member …]");
+            command.argv.get(2..).filter(|_| last)?.last().copied()
         }
-        _ => command.argv.get(2..)?.last().copied(),
+        Grammar::Regular(..) => None,
     }
 }

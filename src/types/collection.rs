@@ -74,7 +74,8 @@ pub(crate) struct Collection {
 impl Tx<'_> {
     /// The collection at `key`, if the key exists; an error if it is of another type.
     pub(crate) fn collection(&self, key: &[u8], kind: Type) -> Result<Option<Collection>> {
-        if let Some(recent) = self.recent(key) {
+        // To decode a packed one is less work than to copy its members.
+        if let Some(recent) = self.recent(key).filter(|recent| !recent.is_packed()) {
             return recent.of(kind).map(|recent| Some(recent.clone()));
         }
         let Some(record) = self.typed(key, kind)? else { return Ok(None) };
@@ -141,27 +142,12 @@ impl Tx<'_> {
                 }
                 collection.wear.forget_removed();
             }
-            self.save_record(&collection)?;
+            let record = collection.record();
+            self.put_record_over(&collection.key, record, collection.is_recorded)?;
         }
         (collection.changed, collection.is_recorded) = (false, true);
         self.remember(collection);
         Ok(())
-    }
-
-    fn save_record(&mut self, collection: &Collection) -> Result<()> {
-        let body = match &collection.packed {
-            Some(packed) => Body::Packed(packed.clone()),
-            None => Body::Members {
-                version: collection.version,
-                size: collection.size,
-                wear: collection.wear.clone(),
-            },
-        };
-        let record = encode_collection(collection.header, &body);
-        match collection.is_recorded {
-            true => self.replace_record(&collection.key, record),
-            false => self.put_record(&collection.key, record),
-        }
     }
 }
 
@@ -218,6 +204,24 @@ impl Collection {
         });
         self.key = key;
         unpacked
+    }
+
+    /// The record, for which the parts it is made of are lent.
+    fn record(&mut self) -> Vec<u8> {
+        let body = match self.packed.take() {
+            Some(packed) => Body::Packed(packed),
+            None => {
+                let wear = std::mem::take(&mut self.wear);
+                Body::Members { version: self.version, size: self.size, wear }
+            }
+        };
+        let record = encode_collection(self.header, &body);
+        match body {
+            Body::Packed(packed) => self.packed = Some(packed),
+            Body::Members { wear, .. } => self.wear = wear,
+            Body::Span { .. } => {}
+        }
+        record
     }
 
     /// Itself, if it is of this type.

@@ -137,9 +137,8 @@ impl ClientInfo {
 pub(crate) struct Clients {
     next_id: AtomicU64,
     all: Mutex<BTreeMap<u64, Arc<ClientInfo>>>,
-    count: AtomicUsize,
-    /// Accepted, and on their way to the event loop that will serve them.
-    coming: AtomicUsize,
+    /// With those that are on their way to the event loop that will serve them.
+    admitted: AtomicUsize,
 }
 
 impl Clients {
@@ -148,34 +147,26 @@ impl Clients {
         self.next_id.fetch_add(1, RELAXED) + 1
     }
 
+    /// Counts one more, if it is not too many; `dismiss` or `remove` follows some day.
+    pub(crate) fn admit(&self, most: usize) -> bool {
+        let one_more = |admitted| (admitted < most).then_some(admitted + 1);
+        self.admitted.fetch_update(RELAXED, RELAXED, one_more).is_ok()
+    }
+
+    /// One that was admitted is not served.
+    pub(crate) fn dismiss(&self) {
+        self.admitted.fetch_sub(1, RELAXED);
+    }
+
+    /// One that was admitted is served.
     pub(crate) fn add(&self, info: Arc<ClientInfo>) {
         self.all.lock().insert(info.id(), info);
-        self.count.fetch_add(1, RELAXED);
     }
 
     pub(crate) fn remove(&self, id: u64) {
         if self.all.lock().remove(&id).is_some() {
-            self.count.fetch_sub(1, RELAXED);
+            self.dismiss();
         }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.count.load(RELAXED)
-    }
-
-    /// With those that are on their way.
-    pub(crate) fn expected(&self) -> usize {
-        self.len() + self.coming.load(RELAXED)
-    }
-
-    /// One is on its way.
-    pub(crate) fn expect(&self) {
-        self.coming.fetch_add(1, RELAXED);
-    }
-
-    /// One that was on its way has come.
-    pub(crate) fn has_come(&self) {
-        self.coming.fetch_sub(1, RELAXED);
     }
 
     pub(crate) fn by_id(&self, id: u64) -> Option<Arc<ClientInfo>> {
@@ -184,7 +175,8 @@ impl Clients {
 
     /// How large the output of a client may become if all buffers together may take `limit` bytes:
     /// as it would like, or as large as there is room, but no less than `least`. What is granted
-    /// counts at once.
+    /// counts at once. A sixteenth of the limit is never granted: at the limit clients are closed,
+    /// and it shall not be another one than that which asks for too much.
     pub(crate) fn grant_output(
         &self,
         id: u64,
@@ -196,7 +188,7 @@ impl Clients {
         let own = all.get(&id)?;
         let before = own.output_bytes.load(RELAXED);
         let buffered: usize = all.values().map(|info| info.buffered()).sum();
-        let room = limit.saturating_sub(buffered.saturating_sub(before));
+        let room = (limit - limit / 16).saturating_sub(buffered.saturating_sub(before));
         let granted = if own.no_evict.load(RELAXED) { likely } else { likely.min(room) };
         if granted < least {
             return None;

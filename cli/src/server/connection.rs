@@ -178,9 +178,7 @@ impl Connection {
             Ok((chunk, full)) => {
                 let len = turn.arrivals.bytes(chunk).len();
                 if len == 0 {
-                    // It may have closed its side only, and still take what it has asked for.
-                    let waits = self.has_output() || self.joined > 0;
-                    self.client.fate = if waits { Fate::Closes } else { Fate::Dies };
+                    return self.meet_end();
                 }
                 // A socket that gives less than it could is empty: its next bytes are an event.
                 self.readable = self.hung_up || full;
@@ -191,6 +189,19 @@ impl Connection {
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.readable = false,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(_) => self.client.fate = Fate::Dies,
+        }
+    }
+
+    /// The other side has sent its last. It may have closed its side only, and still take what it
+    /// has asked for.
+    fn meet_end(&mut self) {
+        if self.joined > 0 {
+            // The end is read again, once all that came before it has run.
+            (self.readable, self.hung_up) = (true, true);
+        } else if self.has_output() && self.client.blocked.is_none() {
+            self.client.fate = Fate::Closes;
+        } else {
+            self.client.fate = Fate::Dies;
         }
     }
 

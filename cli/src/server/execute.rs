@@ -34,7 +34,7 @@ pub(crate) fn execute(
     let budget = Budget::new(server, client, before);
     let mut writer = Writer::within(out, client.protocol, &budget);
     match entry {
-        None if is_http(name) => turn_away(client),
+        None if is_http(name) => turn_away(server, client),
         // The session knows what to say, and that a transaction with such a command fails.
         None => in_session(server, client, argv, &mut writer, |_, _| ()),
         Some(_) if !may_run => refuse(client, &mut writer, "NOAUTH Authentication required."),
@@ -63,9 +63,11 @@ fn is_http(name: &[u8]) -> bool {
 }
 
 /// Closes a client whose further lines must not run.
-fn turn_away(client: &mut Client) {
-    let (id, address) = (client.id(), &client.info.address);
-    super::log::line(&format!("client {id} from {address} speaks HTTP and is closed"));
+fn turn_away(server: &Server, client: &mut Client) {
+    if server.http_notes.is_due(server.now_ms()) {
+        let (id, address) = (client.id(), &client.info.address);
+        super::log::line(&format!("client {id} from {address} speaks HTTP and is closed"));
+    }
     client.fate = Fate::Dies;
 }
 

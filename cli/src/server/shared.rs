@@ -12,6 +12,7 @@ use super::catalog::Catalog;
 use super::clients::Clients;
 use super::commands::Keyspace;
 use super::counters::Counters;
+use super::log::Seldom;
 use super::mailbox::{Mailbox, Message};
 use super::saves::Saves;
 use super::settings::Settings;
@@ -41,6 +42,8 @@ pub(crate) struct Server {
     /// How the thread that waits for signals is told to stop.
     on_stop: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     last_failure: Mutex<Option<ErrorKind>>,
+    /// Of clients that speak HTTP.
+    pub(crate) http_notes: Seldom,
 }
 
 impl Server {
@@ -63,6 +66,7 @@ impl Server {
             stopping: AtomicBool::new(false),
             on_stop: Mutex::default(),
             last_failure: Mutex::default(),
+            http_notes: Seldom::default(),
         }
     }
 

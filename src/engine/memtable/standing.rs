@@ -1,7 +1,7 @@
 //! The entry that a cursor stands on, found in the arena once: a walk asks for its key several times
 //! before it moves on.
 //!
-//! Invariant: the pointer is into an entry of `memtable`. Entries never change or move, and live as
+//! Invariant: the pointers are into an entry of `memtable`. Entries never change or move, and live as
 //! long as the memtable, which this owns a share of.
 
 #![expect(unsafe_code, reason = "keeps a pointer to an entry; see the invariant above")]
@@ -23,15 +23,15 @@ pub(super) struct Standing {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The key, and behind it the value.
     key: *const u8,
     key_len: usize,
+    value: *const u8,
     value_len: usize,
     tag: Tag,
     address: Address,
 }
 
-// SAFETY: what the pointer leads to is immutable and owned by the memtable, which may be shared.
+// SAFETY: what the pointers lead to is immutable and owned by the memtable, which may be shared.
 unsafe impl Send for Standing {}
 // SAFETY: as above.
 unsafe impl Sync for Standing {}
@@ -55,6 +55,7 @@ impl Standing {
             Entry {
                 key: key.as_ptr(),
                 key_len: key.len(),
+                value: value.as_ptr(),
                 value_len: value.len(),
                 tag: found.tag(),
                 address,
@@ -79,10 +80,8 @@ impl Standing {
     #[inline]
     pub(super) fn value(&self) -> &[u8] {
         match &self.entry {
-            // SAFETY: the invariant above; an entry's value follows its key.
-            Some(entry) => unsafe {
-                std::slice::from_raw_parts(entry.key.add(entry.key_len), entry.value_len)
-            },
+            // SAFETY: the invariant above.
+            Some(entry) => unsafe { std::slice::from_raw_parts(entry.value, entry.value_len) },
             None => &[],
         }
     }

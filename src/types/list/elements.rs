@@ -81,10 +81,7 @@ impl Tx<'_> {
         }
         let body = Body::Span { version: list.version, head: list.head, tail: list.tail };
         let record = encode_collection(list.header, &body);
-        match list.is_recorded {
-            true => self.replace_record(list.key, record),
-            false => self.put_record(list.key, record),
-        }
+        self.put_record_over(list.key, record, list.is_recorded)
     }
 }
 

@@ -209,10 +209,7 @@ impl Tx<'_> {
     /// Gives the key what was made of its draft; its expiry stays.
     pub(crate) fn put_draft(&mut self, key: &[u8], draft: Draft) -> Result<()> {
         self.store().limits().check_value_len(draft.len())?;
-        match draft.exists {
-            true => self.replace_record(key, draft.record),
-            false => self.put_record(key, draft.record),
-        }
+        self.put_record_over(key, draft.record, draft.exists)
     }
 
     /// An error if a string of `first + second` bytes would be too long.

@@ -448,8 +448,17 @@ impl<'a> Tx<'a> {
         Ok(())
     }
 
-    /// Gives a key that exists, and was read as such, another record with the expiry it has.
-    pub(crate) fn replace_record(&mut self, key: &[u8], record: Vec<u8>) -> Result<()> {
+    /// The same; `exists`: the key was read as one that exists, and keeps its expiry. Then nothing
+    /// changes in which keys there are.
+    pub(crate) fn put_record_over(
+        &mut self,
+        key: &[u8],
+        record: Vec<u8>,
+        exists: bool,
+    ) -> Result<()> {
+        if !exists {
+            return self.put_record(key, record);
+        }
         self.store.limits().check_key(key)?;
         self.touch_record(key);
         self.forget_recent(META);

@@ -29,7 +29,7 @@ impl EventLoop {
                 Err(_) => return,
             };
             let name = socket.name();
-            if server.clients.expected() >= server.settings.max_clients() {
+            if !server.clients.admit(server.settings.max_clients()) {
                 self.reject(stream);
                 continue;
             }
@@ -38,7 +38,6 @@ impl EventLoop {
             if self.next_home == self.index {
                 self.adopt(stream, &name);
             } else {
-                server.clients.expect();
                 server.post(self.next_home, Message::Adopt(stream, name));
             }
         }
@@ -56,6 +55,7 @@ impl EventLoop {
     pub(super) fn adopt(&mut self, mut stream: Stream, listener: &str) {
         let slot = self.free.pop().unwrap_or(self.connections.len());
         if stream.register(self.poll.registry(), Token(FIRST_CONNECTION + slot)).is_err() {
+            self.server.clients.dismiss();
             return self.free.push(slot);
         }
         let (server, now_ms) = (&self.server, self.server.now_ms());

@@ -127,7 +127,7 @@ fn run_apart(
 ) -> usize {
     for (ran, command) in commands.iter().enumerate() {
         let Some(connection) = connection_at(connections, command.slot) else { continue };
-        if connection.client.fate == Fate::Dies {
+        if connection.client.fate != Fate::Lives {
             continue;
         }
         let (client, out) = connection.joined_ran();

@@ -242,7 +242,7 @@ impl EventLoop {
 
     /// Sends the replies there are, if they are to be durable once all that was written is: also by
     /// other threads, as who reads may have seen it. If that cannot be had, whoever wrote is told
-    /// nothing: its connection is closed.
+    /// nothing: its connection is closed. Who only reads is served as long as the store is.
     fn send_all(&mut self, durable: bool) {
         let server = Arc::clone(&self.server);
         let Some(counters) = server.counters.get(self.index) else { return };

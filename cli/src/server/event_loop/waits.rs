@@ -28,10 +28,7 @@ impl EventLoop {
         let messages = self.server.mailbox(self.index).map(Mailbox::take);
         for message in messages.unwrap_or_default() {
             match message {
-                Message::Adopt(stream, listener) => {
-                    self.server.clients.has_come();
-                    self.adopt(stream, &listener);
-                }
+                Message::Adopt(stream, listener) => self.adopt(stream, &listener),
                 Message::Deliver { to, ticket, reply } => self.deliver(to, ticket, &reply),
                 Message::Unblock { to, with_error } => self.unblock(to, with_error),
                 Message::Kill(home) => {
