@@ -127,12 +127,13 @@ fn scored(items: &[Resp]) -> BTreeSet<(Option<Vec<u8>>, String)> {
 }
 
 fn without_minus_zero(reply: &Resp) -> Resp {
+    let all = |items: &[Resp]| items.iter().map(without_minus_zero).collect();
     match reply {
         Resp::Bulk(Some(bytes)) if bytes == b"-0" => Resp::Bulk(Some(b"0".to_vec())),
         Resp::Double(text) if text == "-0" => Resp::Double("0".to_owned()),
-        Resp::Array(Some(items)) => {
-            Resp::Array(Some(items.iter().map(without_minus_zero).collect()))
-        }
+        Resp::Array(Some(items)) => Resp::Array(Some(all(items))),
+        Resp::Map(items) => Resp::Map(all(items)),
+        Resp::Set(items) => Resp::Set(all(items)),
         other => other.clone(),
     }
 }

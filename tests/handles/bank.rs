@@ -107,6 +107,9 @@ pub(crate) fn transfer(db: &Db, random: &mut SplitMix64, thread: usize) -> u64 {
         _ => loop {
             let txn = db.begin().unwrap();
             transfer.run(&txn).unwrap();
+            // Others get a turn while it is open: on a busy machine with few cores each thread
+            // would be done before the next begins.
+            std::thread::yield_now();
             match txn.commit() {
                 Ok(()) => break,
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error:?}"),
