@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
 use crate::resp::Resp;
-use crate::support::{Lsmkv, ask, info, to_the_end, told, until};
+use crate::support::{Lsmkv, ask, info, request, to_the_end, told, until};
 
 /// What a server may grow by while it is badly treated.
 const ALLOWANCE: u64 = 64 << 20;
@@ -202,13 +202,6 @@ fn a_transaction_without_end_is_memory_too() {
     let _ = stream.write_all(&request);
     until("it is closed", || info(&mut witness, "stats", "evicted_clients") == 1);
     assert_eq!(ask(&mut witness, "EXISTS k"), Resp::Int(0));
-}
-
-/// A request of words of any length.
-fn request(words: &[String]) -> Vec<u8> {
-    let words = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len()));
-    let words: Vec<String> = words.collect();
-    format!("*{}\r\n{}", words.len(), words.concat()).into_bytes()
 }
 
 #[test]

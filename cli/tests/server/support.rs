@@ -149,6 +149,15 @@ pub(crate) fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
+/// A request in the form that clients send.
+pub(crate) fn request(words: &[impl AsRef<str>]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words.iter().map(AsRef::as_ref) {
+        bytes.extend(format!("${}\r\n{word}\r\n", word.len()).bytes());
+    }
+    bytes
+}
+
 /// Sends a line; the reply.
 pub(crate) fn ask(client: &mut Client, line: &str) -> Resp {
     client.call(&words(line)).unwrap()

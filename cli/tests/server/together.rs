@@ -4,14 +4,11 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-use crate::support::{Lsmkv, ask, info};
+use crate::support::{self, Lsmkv, ask, info};
 
 /// A request line in the form that clients send.
 fn request(line: &str) -> Vec<u8> {
-    let words: Vec<&str> = line.split(' ').collect();
-    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-    words.iter().for_each(|word| bytes.extend(format!("${}\r\n{word}\r\n", word.len()).bytes()));
-    bytes
+    support::request(&line.split(' ').collect::<Vec<_>>())
 }
 
 /// Lets all send while the server stands still: it finds everything in one round.
