@@ -67,6 +67,15 @@ struct State {
     rounds: u64,
     /// How often work was asked to be tried again; a failure of work begun before is stale.
     retries: u64,
+    /// How often a compaction has ended, and given back the space it took meanwhile.
+    releases: u64,
+}
+
+impl State {
+    /// Changes when a flush that failed has reason to be tried again.
+    fn reasons_to_flush(&self) -> (u64, u64) {
+        (self.retries, self.releases)
+    }
 }
 
 impl Work {
@@ -95,10 +104,16 @@ impl Work {
         self.progress.wait_for(&mut self.state.lock(), limit);
     }
 
-    /// Why flushes or compactions fail at present, if they do.
-    pub(crate) fn stuck(&self) -> Option<Error> {
+    /// Why flushes fail at present, or compactions if those are waited for too. Not while a
+    /// compaction runs: what it takes of a nearly full disk it gives back at its end, and a flush
+    /// that found no space beside it is tried again then.
+    pub(crate) fn stuck(&self, waits_for_compactions: bool) -> Option<Error> {
         let state = self.state.lock();
-        state.flush_failure.clone().or_else(|| state.compact_failure.clone())
+        if state.compacting > 0 {
+            return None;
+        }
+        let compactions = state.compact_failure.clone().filter(|_| waits_for_compactions);
+        state.flush_failure.clone().or(compactions)
     }
 
     pub(crate) fn compaction_paused(&self) -> bool {
@@ -216,12 +231,12 @@ fn panic_error(panic: &(dyn std::any::Any + Send)) -> Error {
 impl Core {
     fn keep_flushing(&self) {
         while !self.work.stopping() {
-            let asked = self.work.state.lock().retries;
+            let asked = self.work.state.lock().reasons_to_flush();
             let result = self.flush_oldest();
             let failure = self.failure_of(&result);
             {
                 let mut state = self.work.state.lock();
-                let stale = state.retries != asked;
+                let stale = state.reasons_to_flush() != asked;
                 state.flush_failure = failure.filter(|_| !stale);
             }
             match result {
@@ -234,7 +249,10 @@ impl Core {
                         std::mem::take(&mut state.flush)
                     });
                 }
-                Err(_) => self.rest(&self.work.flusher, asked),
+                Err(_) => {
+                    let again = |state: &mut State| state.reasons_to_flush() != asked;
+                    self.work.sleep(&self.work.flusher, RETRY, again);
+                }
             }
         }
     }
@@ -254,12 +272,17 @@ impl Core {
                 state.compacting -= 1;
                 let stale = state.retries != asked;
                 state.compact_failure = failure.filter(|_| !stale);
+                if !matches!(result, Ok(false)) {
+                    state.releases += 1;
+                    state.flush_failure = None;
+                    self.work.flusher.notify_all();
+                }
             }
             self.work.note_progress();
             match result {
                 Ok(true) => self.adjust_memory(),
                 Ok(false) => self.judge_or_sleep(asked),
-                Err(_) => self.rest(&self.work.compactors, asked),
+                Err(_) => self.rest(asked),
             }
         }
     }
@@ -271,7 +294,7 @@ impl Core {
         let limit = match result {
             Ok(true) => judge::STRETCH,
             Ok(false) => UNTIL_WOKEN,
-            Err(_) => return self.rest(&self.work.compactors, asked),
+            Err(_) => return self.rest(asked),
         };
         self.work.sleep(&self.work.compactors, limit, |state| std::mem::take(&mut state.compact));
     }
@@ -288,9 +311,10 @@ impl Core {
         Some(error.clone())
     }
 
-    /// After a failure: tries again after a while, or at once when told to since `asked`.
-    fn rest(&self, bell: &Condvar, asked: u64) {
-        self.work.sleep(bell, RETRY, |state| state.retries != asked);
+    /// After a failure a compactor tries again after a while, or at once when told to since
+    /// `asked`.
+    fn rest(&self, asked: u64) {
+        self.work.sleep(&self.work.compactors, RETRY, |state| state.retries != asked);
     }
 
     fn keep_house(&self) {
@@ -347,7 +371,7 @@ impl Core {
         loop {
             self.health.check()?;
             self.check_open()?;
-            if let Some(cause) = self.work.stuck() {
+            if let Some(cause) = self.work.stuck(true) {
                 return Err(cause);
             }
             let looks = self.work.state.lock().looks;

@@ -64,7 +64,7 @@ impl Core {
                 return Ok(());
             }
             drop(view);
-            self.wait_for_room()?;
+            self.wait_for_room(crowded)?;
         }
     }
 
@@ -116,14 +116,14 @@ impl Core {
         }
     }
 
-    /// Waits for a flush or compaction to finish; fails if they cannot.
-    fn wait_for_room(&self) -> Result<()> {
+    /// Waits for a flush to finish, or a compaction if level 0 is crowded; fails if they cannot.
+    fn wait_for_room(&self, crowded: bool) -> Result<()> {
         self.health.check()?;
         self.check_open()?;
         if self.options.background_threads == 0 {
             return self.work_inline();
         }
-        if let Some(cause) = self.work.stuck() {
+        if let Some(cause) = self.work.stuck(crowded) {
             let kind =
                 if cause.kind() == ErrorKind::Full { ErrorKind::Full } else { ErrorKind::Io };
             return Err(Error::wrap(&cause, kind, "buffers are full and cannot be written out"));
