@@ -88,7 +88,7 @@ pub(super) fn hello(call: &mut Call<'_, '_>) {
     if !call.client.authenticated {
         return call.out.error(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
-             HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and \
+             HELLO AUTH <user> <pass> option can be used to authenticate the client and \
              select the RESP protocol version at the same time",
         );
     }
