@@ -1,86 +1,137 @@
-# Everything by name. `make` builds the shared and the static library, optimised.
+# `make` builds the shared and the static library, as they are shipped.
 
 CARGO ?= cargo
 CC ?= cc
 CXX ?= c++
 PYTHON ?= python3
+STRIP ?= strip
 PREFIX ?= /usr/local
 DESTDIR ?=
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
-SHARED := $(TARGET)/dist/liblsmkv.so
-STATIC := $(TARGET)/static/liblsmkv.a
-PROGRAM := $(TARGET)/release/lsmkv
+# `make DEBUG=1` and `make install DEBUG=1`: with line tables, not stripped, in a place of their own.
+ifdef DEBUG
+TARGET := $(TARGET)/with-debug
+export CARGO_TARGET_DIR := $(TARGET)
+export CARGO_PROFILE_DIST_DEBUG := line-tables-only
+endif
+DIST := $(TARGET)/dist
+SHARED := $(TARGET)/shipped/liblsmkv.so
+STATIC := $(DIST)/liblsmkv.a
+PROGRAM := $(DIST)/lsmkv
 DEMO := $(TARGET)/demo
 CFLAGS ?= -O2
 CXXFLAGS ?= -O2
 INCLUDES := -Iinclude -Ibindings/cpp
 
 .PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server \
-	torture generate install uninstall clean setup
+	torture generate install uninstall clean setup figures \
+	instructions instructions-accept
+
+# cargo uses all cores by itself, and its builds write to the same files.
+.NOTPARALLEL:
 
 all: shared static
 
-# Naming the one crate type keeps link-time optimisation, which cargo drops when it builds
-# several at once. Programs look for the library under its SONAME.
-shared:
-	$(CARGO) rustc --profile dist --lib --crate-type cdylib
-	ln -sf liblsmkv.so $(SHARED).0
+# Both libraries and the program use one build of their dependencies, which therefore holds machine
+# code and, for the link-time optimisation of the shared library, bitcode. cargo leaves the bitcode
+# out unless it is told. Flags in the environment make it ignore those of its configuration.
+BITCODE := -Cembed-bitcode=yes
+ifdef RUSTFLAGS
+export RUSTFLAGS := $(RUSTFLAGS) $(BITCODE)
+else
+WITH_BITCODE := --config='target."cfg(all())".rustflags=["$(BITCODE)"]'
+endif
 
-static:
-	$(CARGO) rustc --profile static --lib --crate-type staticlib
+SOURCES := $(shell find src include build.rs Cargo.toml Cargo.lock -type f)
+
+# rustc optimises at link time only what has one crate type. cargo keeps one build of a package's
+# library per profile, whatever its crate types; so make decides whether this one is up to date, and
+# keeps a copy. Programs look for the library under its SONAME.
+shared: $(SHARED)
+$(SHARED): $(SOURCES)
+	$(CARGO) rustc --profile dist --lib --crate-type cdylib $(WITH_BITCODE) -- -C lto=fat
+	mkdir -p $(dir $@) && cp $(DIST)/liblsmkv.so $@
+	ln -sf liblsmkv.so $@.0
+
+# The library of the demo: the shipped one if it was built, else one that is compiled on all cores in
+# half the time, without link-time optimisation. Calls need a few percent more instructions.
+QUICK := $(TARGET)/quick/liblsmkv.so
+$(QUICK): $(SOURCES)
+	$(CARGO) rustc --profile dist --lib --crate-type cdylib $(WITH_BITCODE) -- -C codegen-units=16
+	mkdir -p $(dir $@) && cp $(DIST)/liblsmkv.so $@
+	ln -sf liblsmkv.so $@.0
+DEMO_LIBRARY := $(if $(wildcard $(SHARED)),$(SHARED),$(QUICK))
+
+# All crate types of the library at once, so that `cli` compiles none of it again.
+static: $(STATIC)
+$(STATIC): $(SOURCES)
+	$(CARGO) build --profile dist --lib $(WITH_BITCODE)
 
 # The program `lsmkv`: shell, server, tools.
 cli:
-	$(CARGO) build --release -p lsmkv-cli
+	$(CARGO) build --profile dist -p lsmkv-cli $(WITH_BITCODE)
 
-# The same small program in C, C++ and Python, each on a store of its own.
-demo: shared
+# Runs a small program in C, C++ and Python, each on its own store.
+demo: $(DEMO_LIBRARY)
 	rm -rf $(DEMO) && mkdir -p $(DEMO)
-	$(CC) $(CFLAGS) $(INCLUDES) bindings/c/quickstart.c -o $(DEMO)/c -L$(dir $(SHARED)) -llsmkv
+	$(CC) $(CFLAGS) $(INCLUDES) bindings/c/quickstart.c -o $(DEMO)/c -L$(dir $(DEMO_LIBRARY)) -llsmkv
 	$(CXX) -std=c++17 $(CXXFLAGS) $(INCLUDES) bindings/cpp/quickstart.cpp -o $(DEMO)/cpp \
-		-L$(dir $(SHARED)) -llsmkv
-	LD_LIBRARY_PATH=$(dir $(SHARED)) $(DEMO)/c $(DEMO)/store-c
-	LD_LIBRARY_PATH=$(dir $(SHARED)) $(DEMO)/cpp $(DEMO)/store-cpp
-	LSMKV_LIBRARY=$(SHARED) PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 \
+		-L$(dir $(DEMO_LIBRARY)) -llsmkv
+	LD_LIBRARY_PATH=$(dir $(DEMO_LIBRARY)) $(DEMO)/c $(DEMO)/store-c
+	LD_LIBRARY_PATH=$(dir $(DEMO_LIBRARY)) $(DEMO)/cpp $(DEMO)/store-cpp
+	LSMKV_LIBRARY=$(DEMO_LIBRARY) PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 \
 		$(PYTHON) bindings/python/quickstart.py $(DEMO)/store-python
 
-# Installs what the tests need, where that can be done; else says what is missing.
+# Installs the tools that the tests need, where that is possible; otherwise names them.
 setup:
 	scripts/setup.sh
 
-# Every suite in every language, and their sum.
+# Runs every suite in every language and prints the sum.
 test: setup all
 	TARGET=$(TARGET) SHARED=$(SHARED) STATIC=$(STATIC) MAKE="$(MAKE)" CARGO="$(CARGO)" CC="$(CC)" \
 		CXX="$(CXX)" PYTHON="$(PYTHON)" scripts/test.sh
 
-# lsmkv and its peers, in one run: a table with ratios, bench/results/*.json and a chart.
+# Counts instructions per call through the C ABI and compares them with tests/instructions/counts.txt.
+instructions: shared
+	TARGET=$(TARGET) SHARED=$(SHARED) CC="$(CC)" tests/instructions/run.sh
+
+# Writes the counts of this tree to that file; give the reason in the commit message.
+instructions-accept: shared
+	TARGET=$(TARGET) SHARED=$(SHARED) CC="$(CC)" tests/instructions/run.sh accept
+
+# Writes the table of commands in README.md from bench/results/commands.json.
+figures:
+	$(PYTHON) scripts/figures.py
+
+# Compares lsmkv with other stores: a table with ratios, bench/results/*.json and a chart.
 bench:
 	scripts/setup-bench.sh
 	$(CARGO) run --release -p lsmkv-bench
 
-# 5 GB under a memory budget of 256 MiB: resident memory and block reads a get.
+# Loads 5 GB under a memory budget of 256 MiB: resident memory, block reads per get.
 bench-big:
 	$(CARGO) run --release -p lsmkv-bench -- big
 
-# Redis commands beside RocksDB in process and a real redis-server: bench/results/commands.json.
+# Redis commands on lsmkv, on RocksDB in process and on a real redis-server; `make figures` puts the
+# result, bench/results/commands.json, into the README.
 bench-commands:
 	scripts/setup-bench.sh
 	$(CARGO) run --release -p lsmkv-bench -- commands
 
-# A hash of a million fields: deleting it, copying it, drawing from it.
+# Deletes, copies and samples a hash of a million fields.
 bench-types:
 	$(CARGO) run --release -p lsmkv-bench -- types
 
-# Durable commits: how they share flushes of the device.
+# Durable commits: how they share device flushes.
 bench-commits:
 	$(CARGO) run --release -p lsmkv-bench -- commits
 
-# `lsmkv serve` beside a real redis-server that keeps its data too, by redis-benchmark.
+# `lsmkv serve` and a persistent redis-server, measured by redis-benchmark.
 bench-server: cli
 	bench/server.sh $(PROGRAM)
 
-# The long forms of the reliability tests (docs/RELIABILITY.md): hours. Each can be run alone.
+# The long forms of the reliability tests (docs/RELIABILITY.md), which take hours.
 LONG := $(CARGO) test --release --test
 torture: torture-model torture-power-cut torture-io-sweep torture-corruption torture-kill \
 	torture-queue torture-server
@@ -101,13 +152,14 @@ torture-kill:
 torture-queue:
 	LSMKV_QUEUE=$(or $(N),10000000) $(LONG) big queue
 
-# What is generated and committed: the header, the dispatch and the functions of regular commands,
-# docs/COMMANDS.md. A build only checks them.
+# Writes what is generated and committed: the dispatch, the C functions of commands and the header,
+# the C++ and Python methods, docs/COMMANDS.md. A test fails when one of them is stale.
 generate:
-	LSMKV_GENERATE=1 $(CARGO) check --lib
+	$(CARGO) run -q -p lsmkv-codegen
 
 install: all cli
-	SHARED=$(SHARED) STATIC=$(STATIC) PROGRAM=$(PROGRAM) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/install.sh
+	SHARED=$(SHARED) STATIC=$(STATIC) PROGRAM=$(PROGRAM) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) \
+		STRIP=$(if $(DEBUG),,$(STRIP)) scripts/install.sh
 
 uninstall:
 	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/install.sh uninstall

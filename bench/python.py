@@ -1,10 +1,10 @@
-"""What the Python binding costs. Run by hand:
+"""Measures the cost of the Python binding. Run by hand:
 
     make shared
-    LSMKV_LIBRARY=target/dist/liblsmkv.so PYTHONPATH=bindings/python python3 bench/python.py
+    LSMKV_LIBRARY=target/shipped/liblsmkv.so PYTHONPATH=bindings/python python3 bench/python.py
 
-Times are of the processor, the least of several runs. The engine's own time is that of the C
-function alone: a bare call with everything prepared, less the same call that returns at once.
+Times are processor times, the minimum of several runs. The engine's own time is that of the C function
+alone: a bare call with everything prepared, minus a call that returns at once.
 """
 
 import gc

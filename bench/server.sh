@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# `lsmkv serve` beside a real redis-server with its append-only file flushed every second, on the
-# same machine in one run, by redis-benchmark: requests a second and ratios, as a table.
+# Measures `lsmkv serve` and a real redis-server, whose append-only file is flushed every second, with
+# redis-benchmark in one run: a table of requests per second and ratios.
 #
 #   bench/server.sh PROGRAM [REQUESTS] [REPETITIONS]
 #
-# Of the repetitions, which take turns, the best counts: others on the machine only make it worse.
+# Repetitions take turns, and the best one counts: other load on the machine only makes figures worse.
 set -euo pipefail
 program=${1:?the lsmkv program}
 requests=${2:-200000}

@@ -6,35 +6,35 @@
  * Rules that hold for every function:
  *
  * Status      A negative status is a failure: `if (st < 0)` catches them all. Zero is success;
- *             a positive one is an ordinary outcome such as LSMKV_NOT_FOUND. The comment of a
+ *             a positive status is an ordinary outcome such as LSMKV_NOT_FOUND. The comment of a
  *             function names its statuses without the prefix LSMKV_. `Any of a read` stands for
  *             MISUSE: a NULL pointer or a dead handle; TOO_LARGE: a key above max_key_bytes, or
  *             a value, field, member or element above max_value_bytes; CORRUPT; IO; CLOSED: the
  *             store was closed, or the transaction has ended; UNSUPPORTED: on a batch; FORKED;
- *             PANIC. `Any of a write` stands for the same, and READONLY: a snapshot, or opened
- *             read_only; DEGRADED; FULL; but on a batch a write is noted and is OK.
- * Errors      The last parameter, `lsmkv_err *err`, belongs to the caller and may be NULL. It is
- *             filled on every call: its code is the status returned.
- * Inputs      are copied or used up before the call returns. Keys and values are any bytes, also
- *             none: (NULL, 0) is an empty one; NULL with a length is LSMKV_MISUSE. A length
- *             above the store's limits is LSMKV_TOO_LARGE before a byte is read. Where a function
- *             takes several, they are an array of lsmkv_slice and their number, at least 1.
- * Outputs     come after the inputs and are NULL, 0 or empty after any failure, and on a batch.
- *             NULL in place of an output means that it is not wanted, where the comment says so;
- *             else it is LSMKV_MISUSE.
- * Ownership   What the library gives is returned to it by its own function, never by free(): a
- *             buffer by lsmkv_buf_release, a reply by lsmkv_reply_free, a handle by lsmkv_close.
+ *             PANIC. `Any of a write` adds READONLY: a snapshot, or opened read_only; DEGRADED;
+ *             FULL. A batch stores a write instead of refusing it, and the status is OK.
+ * Errors      The last parameter, `lsmkv_err *err`, belongs to the caller and may be NULL. Every
+ *             call fills it: its code is the status that the call returns.
+ * Inputs      The library copies inputs or uses them up before the call returns. Keys and values
+ *             are any bytes. (NULL, 0) is an empty one; NULL with a length is LSMKV_MISUSE. A
+ *             length above the store's limits is LSMKV_TOO_LARGE before a byte is read. Several
+ *             keys or values are an array of lsmkv_slice and their number, at least 1.
+ * Outputs     come after the inputs. They are NULL, 0 or empty after a failure and on a batch.
+ *             Where the comment allows it, NULL means that the caller does not want an output;
+ *             elsewhere it is LSMKV_MISUSE.
+ * Ownership   The caller releases what the library returns, but never with free(): a buffer with
+ *             lsmkv_buf_release, a reply with lsmkv_reply_free, a handle with lsmkv_close.
  *             Buffers and replies outlive the handle they came from.
- * Missing     A command that answers with a collection answers with an empty one for a key that
- *             does not exist; one that answers with a single thing gives LSMKV_NOT_FOUND.
- * Handles     Every handle is an lsmkv_db and takes every command: the store as it was opened,
- *             another database of it, a snapshot, a transaction, a session; a batch takes writes.
- * Threads     The handles of lsmkv_open, lsmkv_select, lsmkv_with_sync and lsmkv_snapshot are
- *             used by any number of threads at once; other handles, iterators, options and
- *             replies by one thread at a time.
- * Fork        In a forked child every call on a handle of the parent gives LSMKV_FORKED, and
- *             the parent is unaffected. A child forked while a store was open can open none
- *             (LSMKV_FORKED); fork before the first open or after the last close, or exec.
+ * Missing     For a key that does not exist, a command that returns a collection returns an
+ *             empty one; a command that returns a single value returns LSMKV_NOT_FOUND.
+ * Handles     Every handle is an lsmkv_db and accepts every command: the opened store, another
+ *             database of it, a snapshot, a transaction, a session. A batch accepts writes only.
+ * Threads     Any number of threads may use a handle of lsmkv_open, lsmkv_select, lsmkv_with_sync
+ *             or lsmkv_snapshot at once. One thread at a time may use any other handle, an
+ *             iterator, options or a reply.
+ * Fork        In a forked child, every call on a handle of the parent returns LSMKV_FORKED; the
+ *             parent is unaffected. A child forked while a store was open cannot open any
+ *             (LSMKV_FORKED). Fork before the first open or after the last close, or exec.
  * Evolution   Functions and statuses are added, never changed.
  */
 #ifndef LSMKV_H
@@ -60,12 +60,12 @@ extern "C" {
 
 
 /*
- Version of the interface in this header. Additions leave it; a break raises it.
+ The version of the interface in this header. An addition leaves it unchanged; a break raises it.
  */
 #define LSMKV_ABI_VERSION 0
 
 /*
- Done.
+ Success.
  */
 #define LSMKV_OK 0
 
@@ -75,17 +75,17 @@ extern "C" {
 #define LSMKV_NOT_FOUND 1
 
 /*
- There is nothing more: the end of an enumeration.
+ There is nothing more, at the end of an enumeration.
  */
 #define LSMKV_DONE 2
 
 /*
- The caller's buffer is too small; the needed length was reported and nothing copied.
+ The caller's buffer is too small. The call reported the needed length and copied nothing.
  */
 #define LSMKV_TOO_SMALL 3
 
 /*
- A condition of the call was not met, so nothing was changed.
+ A condition of the call was not met, so nothing changed.
  */
 #define LSMKV_SKIPPED 4
 
@@ -140,7 +140,7 @@ extern "C" {
 #define LSMKV_NO_SUCH_KEY -10
 
 /*
- A key the transaction touched was changed meanwhile.
+ Another commit changed a key that the transaction read or wrote.
  */
 #define LSMKV_CONFLICT -11
 
@@ -150,7 +150,7 @@ extern "C" {
 #define LSMKV_READONLY -12
 
 /*
- Writes are off since an I/O fault or a panic, until the store is opened again.
+ Writes are off after an I/O fault or a panic, until the store is opened again.
  */
 #define LSMKV_DEGRADED -13
 
@@ -160,7 +160,7 @@ extern "C" {
 #define LSMKV_FULL -14
 
 /*
- The operating system refused an operation; os_errno says how.
+ The operating system refused an operation; os_errno has its number.
  */
 #define LSMKV_IO -15
 
@@ -185,7 +185,7 @@ extern "C" {
 #define LSMKV_FORKED -19
 
 /*
- A defect of the library was caught; the database takes no more writes.
+ A defect of the library was caught; the database accepts no more writes.
  */
 #define LSMKV_PANIC -20
 
@@ -210,7 +210,7 @@ extern "C" {
 #define LSMKV_INCOMPATIBLE -24
 
 /*
- No value. The flag LSMKV_REPLY_NO_ARRAY tells a missing array.
+ No value. The flag LSMKV_REPLY_NO_ARRAY marks a missing array.
  */
 #define LSMKV_REPLY_NIL 0
 
@@ -220,12 +220,12 @@ extern "C" {
 #define LSMKV_REPLY_STATUS 1
 
 /*
- An error of the command, with the text Redis gives it; in the arena.
+ An error of the command, with Redis's text; in the arena.
  */
 #define LSMKV_REPLY_ERROR 2
 
 /*
- A number, in num.
+ An integer, in num.
  */
 #define LSMKV_REPLY_INT 3
 
@@ -240,7 +240,7 @@ extern "C" {
 #define LSMKV_REPLY_DOUBLE 5
 
 /*
- Yes or no; num is 1 or 0.
+ A boolean; num is 1 or 0.
  */
 #define LSMKV_REPLY_BOOL 6
 
@@ -250,22 +250,22 @@ extern "C" {
 #define LSMKV_REPLY_ARRAY 7
 
 /*
- num children follow, a key and a value in turn.
+ num children follow, key and value in turn.
  */
 #define LSMKV_REPLY_MAP 8
 
 /*
- num different children follow, in no order.
+ num distinct children follow, in no order.
  */
 #define LSMKV_REPLY_SET 9
 
 /*
- As an array, of what was not asked for.
+ num children follow: a message that no command asked for.
  */
 #define LSMKV_REPLY_PUSH 10
 
 /*
- Text to be shown as it is; in the arena.
+ Text to show as it is; in the arena.
  */
 #define LSMKV_REPLY_VERBATIM 11
 
@@ -275,7 +275,7 @@ extern "C" {
 #define LSMKV_REPLY_BIGNUM 12
 
 /*
- Flag of a node of kind LSMKV_REPLY_NIL: where RESP2 would send a null array.
+ Flag of LSMKV_REPLY_NIL: RESP2 would send a null array.
  */
 #define LSMKV_REPLY_NO_ARRAY 1
 
@@ -310,7 +310,7 @@ extern "C" {
 #define LSMKV_CH 32
 
 /*
- The last one first; SORT: the largest.
+ In reverse order; SORT: descending.
  */
 #define LSMKV_REV 64
 
@@ -330,17 +330,17 @@ extern "C" {
 #define LSMKV_MAXEX 512
 
 /*
- A time is a moment, in milliseconds since 1970, instead of a duration.
+ The time is a Unix time in milliseconds instead of a duration.
  */
 #define LSMKV_AT 1024
 
 /*
- GETEX: takes the expiry away.
+ GETEX: removes the expiry.
  */
 #define LSMKV_PERSIST 2048
 
 /*
- COPY: replaces what has the name.
+ COPY: replaces an existing destination.
  */
 #define LSMKV_REPLACE 4096
 
@@ -350,7 +350,7 @@ extern "C" {
 #define LSMKV_WITHVALUES 8192
 
 /*
- SORT: by text instead of by number.
+ SORT: compares texts instead of numbers.
  */
 #define LSMKV_ALPHA 16384
 
@@ -360,27 +360,27 @@ extern "C" {
 #define LSMKV_BIT 32768
 
 /*
- LCS: the length of each match as well.
+ LCS: reports the length of each match too.
  */
 #define LSMKV_WITHMATCHLEN 65536
 
 /*
- The end of a list where its first element is.
+ The head of a list, where its first element is.
  */
 #define LSMKV_LEFT 0
 
 /*
- The end of a list where its last element is.
+ The tail of a list, where its last element is.
  */
 #define LSMKV_RIGHT 1
 
 /*
- LINSERT: in front of the pivot.
+ LINSERT: before the pivot.
  */
 #define LSMKV_BEFORE 0
 
 /*
- LINSERT: behind the pivot.
+ LINSERT: after the pivot.
  */
 #define LSMKV_AFTER 1
 
@@ -410,22 +410,22 @@ extern "C" {
 #define LSMKV_MAX 2
 
 /*
- BITOP: set where all are.
+ BITOP: a bit is set if it is set in all inputs.
  */
 #define LSMKV_AND 0
 
 /*
- BITOP: set where any is.
+ BITOP: a bit is set if it is set in any input.
  */
 #define LSMKV_OR 1
 
 /*
- BITOP: set where an odd number is.
+ BITOP: a bit is set if it is set in an odd number of inputs.
  */
 #define LSMKV_XOR 2
 
 /*
- BITOP: set where the only one is not.
+ BITOP: a bit is set if it is not set in the only input.
  */
 #define LSMKV_NOT 3
 
@@ -455,28 +455,28 @@ extern "C" {
 #define LSMKV_ZSET 5
 
 /*
- lsmkv_batch: DEL, UNLINK, PERSIST and EXPIRE in all its forms fail the whole batch if a key of
- theirs is missing.
+ lsmkv_batch: DEL, UNLINK, PERSIST and every form of EXPIRE fail the whole batch if one of their
+ keys is missing.
  */
 #define LSMKV_STRICT 1
 
 /*
- BITFIELD: answers with the integer.
+ BITFIELD: returns the integer.
  */
 #define LSMKV_FIELD_GET 0
 
 /*
- BITFIELD: replaces the integer; answers with what it was.
+ BITFIELD: replaces the integer; returns the old one.
  */
 #define LSMKV_FIELD_SET 1
 
 /*
- BITFIELD: adds to the integer; answers with the sum.
+ BITFIELD: adds to the integer; returns the sum.
  */
 #define LSMKV_FIELD_INCRBY 2
 
 /*
- BITFIELD: of a result that does not fit the higher bits are lost.
+ BITFIELD: a result that does not fit loses its higher bits.
  */
 #define LSMKV_FIELD_WRAP 0
 
@@ -486,53 +486,55 @@ extern "C" {
 #define LSMKV_FIELD_SAT 1
 
 /*
- BITFIELD: a result that does not fit is not written, and nil is answered.
+ BITFIELD: a result that does not fit is not written, and nil is returned.
  */
 #define LSMKV_FIELD_FAIL 2
 
 /*
- lsmkv_iter_new: from the last key to the first.
+ lsmkv_iter_new: walks from the last key to the first.
  */
 #define LSMKV_ITER_REVERSE 1
 
 /*
- lsmkv_iter_new: with the values of strings.
+ lsmkv_iter_new: returns the values of strings too.
  */
 #define LSMKV_ITER_VALUES 2
 
 /*
- lsmkv_iter_new: leave the block cache as it is, for a walk that will not come again.
+ lsmkv_iter_new: leaves the block cache unchanged, for a walk that will not be repeated.
  */
 #define LSMKV_ITER_NO_FILL 4
 
 /*
- A store, or what was made from one: another database of it, a snapshot, a transaction, a
- session, a batch. Freed by exactly one lsmkv_close, in any order. See the rules on threads.
+ A store, or an object made from one: another database, a snapshot, a transaction, a session, a
+ batch. Exactly one lsmkv_close frees it; handles are closed in any order. The rules on threads
+ are at the head of this header.
  */
 typedef struct lsmkv_db lsmkv_db;
 
 /*
- A walk over keys. Made by lsmkv_iter_new, freed by lsmkv_iter_free, before or after the store is
- closed; used by one thread at a time.
+ A walk over keys. lsmkv_iter_new makes it and lsmkv_iter_free frees it, before or after the
+ store is closed. One thread at a time may use it.
  */
 typedef struct lsmkv_iter lsmkv_iter;
 
 /*
- Options for lsmkv_open. Made by lsmkv_options_new, freed by lsmkv_options_free; used by one
- thread at a time.
+ Options for lsmkv_open. lsmkv_options_new makes them and lsmkv_options_free frees them. One
+ thread at a time may use them.
  */
 typedef struct lsmkv_options lsmkv_options;
 
 /*
- The answer of a command. Made by the library, freed by lsmkv_reply_free; used by one thread at
- a time; valid after the database is closed.
+ The reply of a command. The library makes it and lsmkv_reply_free frees it. One thread at a time
+ may use it. It stays valid after the database is closed.
  */
 typedef struct lsmkv_reply lsmkv_reply;
 
 /*
- Bytes given by the library: `len` bytes at `data`, readable until lsmkv_buf_release, also
- after the database is closed. Do not change `owner`; do not copy the struct and release both.
- A buffer of an empty value has length 0 and a data pointer that is not NULL.
+ Bytes that the library returns: `len` bytes at `data`. They stay readable until
+ lsmkv_buf_release, even after the database is closed. Do not change `owner`. Do not copy the
+ struct and release both copies. The buffer of an empty value has length 0 and a data pointer
+ that is not NULL.
  */
 typedef struct {
     /*
@@ -540,23 +542,23 @@ typedef struct {
      */
     const uint8_t *data;
     /*
-     Their number.
+     The number of bytes.
      */
     size_t len;
     /*
-     What keeps them alive; private.
+     Private: keeps the bytes alive.
      */
     void *owner;
 } lsmkv_buf;
 
 /*
- What a call came to. Negative: it failed, and `lsmkv_err` says why. Zero: done. Positive: an
- ordinary outcome that is not an error.
+ The status of a call. Negative: the call failed, and `lsmkv_err` tells why. Zero: success.
+ Positive: an ordinary outcome that is not an error.
  */
 typedef int32_t lsmkv_status;
 
 /*
- A part of a reply. Node 0 is the reply itself; an aggregate's children follow it, each with
+ A node of a reply. Node 0 is the reply itself. The children of an aggregate follow it, each with
  all of its own children.
  */
 typedef struct {
@@ -565,31 +567,30 @@ typedef struct {
      */
     int32_t kind;
     /*
-     0, or flags of the kind.
+     Flags of the kind, or 0.
      */
     int32_t flags;
     /*
-     A number, the bits of a double, or how many direct children there are (a map: two a pair).
+     A number, the bits of a double, or the number of direct children (two per pair of a map).
      */
     int64_t num;
     /*
-     Text: where it begins in the arena. Aggregates: the index of the node after the last one
-     that belongs to it.
+     Text: its offset in the arena. Aggregate: the index of the node after its last descendant.
      */
     uint64_t off;
     /*
-     Text: how many bytes.
+     Text: its number of bytes.
      */
     uint64_t len;
 } lsmkv_node;
 
 /*
- The detail of a failure. Belongs to the caller; every function that takes one fills it on
+ The detail of a failure. It belongs to the caller. Every function that takes one fills it on
  every call, and accepts NULL.
  */
 typedef struct {
     /*
-     The status the call returned.
+     The status that the call returned.
      */
     int32_t code;
     /*
@@ -603,8 +604,8 @@ typedef struct {
 } lsmkv_err;
 
 /*
- Bytes of the caller, for functions that take several: `len` bytes at `data`; (NULL, 0) is an
- empty one.
+ Bytes of the caller, for functions that take several byte strings: `len` bytes at `data`. (NULL,
+ 0) is an empty string.
  */
 typedef struct {
     /*
@@ -612,7 +613,7 @@ typedef struct {
      */
     const uint8_t *data;
     /*
-     Their number.
+     The number of bytes.
      */
     size_t len;
 } lsmkv_slice;
@@ -634,15 +635,15 @@ typedef struct {
      */
     int32_t is_signed;
     /*
-     How many bits it has: 1 to 64, unsigned to 63.
+     The width in bits: 1 to 64, or to 63 if unsigned.
      */
     uint32_t bits;
     /*
-     Its first bit.
+     The offset of the first bit.
      */
     uint64_t offset;
     /*
-     What is set or added.
+     The number to set or to add.
      */
     int64_t value;
 } lsmkv_bitfield_op;
@@ -650,29 +651,29 @@ typedef struct {
 /* The library ------------------------------------------------------------------------------------- */
 
 /*
- The version of the library that is loaded, as text. Static; do not free.
+ Returns the version of the loaded library as text. The string is static; do not free it.
  */
 LSMKV_API const char *lsmkv_version(void);
 
 /*
- The ABI version of the library that is loaded. A program that finds another number than the
- LSMKV_ABI_VERSION it was compiled with must not call anything else.
+ Returns the ABI version of the loaded library. If it differs from the LSMKV_ABI_VERSION that a
+ program was compiled with, the program must not call anything else.
  */
 LSMKV_API uint32_t lsmkv_abi_version(void);
 
 /* Buffers ----------------------------------------------------------------------------------------- */
 
 /*
- Gives a buffer back. Empties the struct, so releasing it again, or releasing one that was
- never filled but zeroed, does nothing. NULL is allowed.
+ Releases a buffer and empties the struct. Releasing it again, or releasing a zeroed struct, does
+ nothing. NULL is allowed.
  */
 LSMKV_API void lsmkv_buf_release(lsmkv_buf *buf);
 
 /* Replies ----------------------------------------------------------------------------------------- */
 
 /*
- All of a reply at once: *nodes and *arena point into it until it is freed. Each output may be
- NULL.
+ Returns all of a reply at once. *nodes and *arena point into the reply until it is freed. Each
+ output may be NULL.
 
  OK; MISUSE: reply is NULL.
  */
@@ -684,35 +685,37 @@ lsmkv_status lsmkv_reply_view(const lsmkv_reply *reply,
                               size_t *arena_len);
 
 /*
- The kind of node number `index`, LSMKV_REPLY_NIL and so on; -1 if there is no such node, or
+ Returns the kind of node `index`, LSMKV_REPLY_NIL and so on; -1 if there is no such node or
  reply is NULL.
  */
 LSMKV_API int32_t lsmkv_reply_kind(const lsmkv_reply *reply, size_t index);
 
 /*
- How many direct children an aggregate has (a map: two a pair), or how many bytes a text; 0 for
- anything else.
+ Returns the number of direct children of an aggregate (two per pair of a map), or the number of
+ bytes of a text; 0 for any other node.
  */
 LSMKV_API size_t lsmkv_reply_len(const lsmkv_reply *reply, size_t index);
 
 /*
- The bytes of a text, lsmkv_reply_len of them and not terminated, until the reply is freed; an
- empty one is not NULL. NULL for anything else.
+ Returns the bytes of a text until the reply is freed: lsmkv_reply_len bytes, not terminated. The
+ pointer of an empty text is not NULL. NULL for any other node.
  */
 LSMKV_API const uint8_t *lsmkv_reply_str(const lsmkv_reply *reply, size_t index);
 
 /*
- The number of a node of kind LSMKV_REPLY_INT or LSMKV_REPLY_BOOL; 0 for anything else.
+ Returns the number of a node of kind LSMKV_REPLY_INT or LSMKV_REPLY_BOOL; 0 for any other node.
  */
 LSMKV_API int64_t lsmkv_reply_int(const lsmkv_reply *reply, size_t index);
 
 /*
- The number of a node of kind LSMKV_REPLY_DOUBLE or LSMKV_REPLY_INT; 0 for anything else.
+ Returns the number of a node of kind LSMKV_REPLY_DOUBLE or LSMKV_REPLY_INT; 0 for any other
+ node.
  */
 LSMKV_API double lsmkv_reply_double(const lsmkv_reply *reply, size_t index);
 
 /*
- The index of child number `n`, from 0, of the aggregate at `index`; (size_t)-1 if there is none.
+ Returns the index of child `n`, from 0, of the aggregate at `index`; (size_t)-1 if there is
+ none.
  */
 LSMKV_API size_t lsmkv_reply_at(const lsmkv_reply *reply, size_t index, size_t n);
 
@@ -724,18 +727,18 @@ LSMKV_API void lsmkv_reply_free(lsmkv_reply *reply);
 /* Options ----------------------------------------------------------------------------------------- */
 
 /*
- New options, each with its default. NULL only when memory is exhausted.
+ Creates options with all defaults. NULL only when memory is exhausted.
  */
 LSMKV_API lsmkv_options *lsmkv_options_new(void);
 
 /*
- Frees options, at most once. NULL is allowed. Stores opened with them are not affected.
+ Frees options, at most once. NULL is allowed. Stores opened with them are unaffected.
  */
 LSMKV_API void lsmkv_options_free(lsmkv_options *options);
 
 /*
- Sets an option by name: sizes are bytes or like 64MiB, switches are on or off. The strings
- are copied. lsmkv_options_info lists the names.
+ Sets an option by name. Sizes are bytes or like 64MiB; switches are on or off. The strings are
+ copied. lsmkv_options_info lists the names.
 
  OK; INVALID: no such name, or a value that is not allowed (the message names the nearest name
  or the allowed values, and nothing was changed); MISUSE: a pointer is NULL.
@@ -747,8 +750,8 @@ lsmkv_status lsmkv_options_set(lsmkv_options *options,
                                lsmkv_err *err);
 
 /*
- Describes option number `index`, from 0: its name, its default and what it does, as static
- strings. Each output may be NULL.
+ Describes option `index`, from 0: its name, its default and what it does, as static strings.
+ Each output may be NULL.
 
  OK; DONE: there is no such option, the outputs are NULL.
  */
@@ -761,9 +764,9 @@ lsmkv_status lsmkv_options_info(size_t index,
 /* Opening and closing ----------------------------------------------------------------------------- */
 
 /*
- Opens the store in directory `path`, creating it if the options allow; ":memory:" opens an
- empty one in memory. `options` may be NULL for the defaults, and may be freed or used again
- afterwards. *out receives the handle, to be closed by lsmkv_close.
+ Opens the store in directory `path`, and creates it if the options allow. ":memory:" opens an
+ empty store in memory. `options` may be NULL for the defaults, and may be freed or reused
+ afterwards. *out receives the handle; close it with lsmkv_close.
 
  OK; MISUSE: path or out is NULL; INVALID: options contradict each other, or there is no store
  and create_if_missing is off, or there is one and error_if_exists is on; BUSY: another handle
@@ -777,12 +780,12 @@ lsmkv_status lsmkv_open(const char *path,
                         lsmkv_err *err);
 
 /*
- Closes a handle: rejects new calls and waits for those in flight, a long one like lsmkv_compact
- too; only lsmkv_wait is cut short. The handle of lsmkv_open closes the store with it: stops
- background work, flushes, unlocks the directory; handles made from it give CLOSED from then on
- and are still to be closed, in any order. Other handles only end what they are; a transaction
- that was not committed is rolled back. The handle is gone whatever is returned; NULL is allowed.
- Buffers and replies stay valid.
+ Closes a handle. It rejects new calls and waits for running ones, even long ones like
+ lsmkv_compact; only lsmkv_wait ends early. Closing the handle of lsmkv_open closes the store: it
+ stops background work, flushes, and unlocks the directory. Handles made from it then return
+ CLOSED; each must still be closed, in any order. Closing a transaction that was not committed
+ rolls it back. The handle is gone whatever the status. Buffers and replies stay valid. NULL is
+ allowed.
 
  OK; MISUSE: closed already; IO, FULL, DEGRADED: what the last flush met; FORKED, PANIC.
  */
@@ -791,24 +794,25 @@ LSMKV_API lsmkv_status lsmkv_close(lsmkv_db *db, lsmkv_err *err);
 /* Databases, snapshots, sessions ------------------------------------------------------------------ */
 
 /*
- The store as it is now, to be read as often as one likes; it keeps what is deleted later from
- being reclaimed, until *out is closed by lsmkv_close. Of a snapshot: the same one again.
+ Makes a snapshot: a read-only handle on the store as it is now. Until *out is closed, the space
+ of data deleted later is not reclaimed. On a snapshot it returns another handle on that
+ snapshot.
 
  OK; MISUSE: out is NULL; UNSUPPORTED: on a transaction or a batch; any of a read.
  */
 LSMKV_API lsmkv_status lsmkv_snapshot(lsmkv_db *db, lsmkv_db **out, lsmkv_err *err);
 
 /*
- The same with database `number` selected, from 0: on a snapshot at its moment, on a transaction
- within it. *out is to be closed by lsmkv_close.
+ Makes a handle with database `number` selected, from 0. On a snapshot it reads that snapshot, on
+ a transaction it belongs to that transaction. Close *out with lsmkv_close.
 
  OK; MISUSE: out is NULL; OUT_OF_RANGE: there is no such database; any of a read.
  */
 LSMKV_API lsmkv_status lsmkv_select(lsmkv_db *db, uint32_t number, lsmkv_db **out, lsmkv_err *err);
 
 /*
- The same store, but writes through *out are as durable as `mode` says, one of the values of the
- option sync: "always", "interval" or "off". *out is to be closed by lsmkv_close.
+ Makes a handle whose writes are as durable as `mode` says: "always", "interval" or "off", as for
+ the option sync. Close *out with lsmkv_close.
 
  OK; MISUSE: mode or out is NULL; INVALID: there is no such mode; any of a read.
  */
@@ -819,10 +823,11 @@ lsmkv_status lsmkv_with_sync(lsmkv_db *db,
                              lsmkv_err *err);
 
 /*
- What a connection is to a server: lsmkv_command on *out takes MULTI, EXEC, DISCARD, WATCH,
- UNWATCH, SELECT, HELLO, CLIENT and the like, and remembers. Other functions run on its selected
- database, but not between MULTI and EXEC (MISUSE). One thread at a time. *out is to be closed
- by lsmkv_close, which discards what is queued.
+ Makes a session, which is what a server keeps per connection. lsmkv_command on *out accepts
+ MULTI, EXEC, DISCARD, WATCH, UNWATCH, SELECT, HELLO, CLIENT and the other connection commands,
+ and keeps their state. Other functions run on its selected database, but return MISUSE between
+ MULTI and EXEC. One thread at a time may use *out. Close it with lsmkv_close, which discards
+ queued commands.
 
  OK; MISUSE: out is NULL; any of a read.
  */
@@ -831,9 +836,9 @@ LSMKV_API lsmkv_status lsmkv_session(lsmkv_db *db, lsmkv_db **out, lsmkv_err *er
 /* Transactions ------------------------------------------------------------------------------------ */
 
 /*
- Begins a transaction: commands on *out see the store as it is now and what they themselves have
- written, and change nothing for others before lsmkv_commit. One thread at a time. *out is to be
- closed by lsmkv_close, which rolls back what was not committed.
+ Begins a transaction. Commands on *out see the store as it is now, plus the transaction's own
+ writes. Others see nothing of it before lsmkv_commit. One thread at a time may use *out. Close
+ it with lsmkv_close, which rolls back what was not committed.
 
  OK; MISUSE: out is NULL; UNSUPPORTED: on a snapshot, a transaction or a batch; any of a read.
  */
@@ -841,38 +846,38 @@ LSMKV_API lsmkv_status lsmkv_begin(lsmkv_db *db, lsmkv_db **out, lsmkv_err *err)
 
 /*
  Makes all writes of a transaction or batch visible at once, and as durable as the sync mode
- says. The handle is then over: it is only to be closed, or a batch to be cleared.
+ says. The handle is over afterwards: close it, or clear it if it is a batch.
 
- OK; CONFLICT: a key that the transaction has read or written was changed meanwhile, and nothing
- was written: begin again; UNSUPPORTED: neither a transaction nor a batch; of a batch also what
- its commands give, and then nothing was written and err names the command; any of a write.
+ OK; CONFLICT: another commit changed a key that the transaction read or wrote, and nothing was
+ written: begin again; UNSUPPORTED: neither a transaction nor a batch; for a batch also the
+ statuses of its commands: then nothing was written, and err names the command; any of a write.
  */
 LSMKV_API lsmkv_status lsmkv_commit(lsmkv_db *db, lsmkv_err *err);
 
 /*
- lsmkv_commit that waits for other writers of its keys no longer than ms milliseconds.
+ Commits a transaction or batch, and waits at most ms milliseconds for other writers of its keys.
 
- As lsmkv_commit; TIMEOUT: nothing was written, and the transaction or batch can be committed
- again.
+ The statuses of lsmkv_commit; TIMEOUT: nothing was written, and the transaction or batch can be
+ committed again.
  */
 LSMKV_API lsmkv_status lsmkv_commit_timeout(lsmkv_db *db, uint64_t ms, lsmkv_err *err);
 
 /*
- lsmkv_commit that does not wait for the device. *ticket, which may be NULL, receives a number
- for lsmkv_wait; a later one stands for those before it too.
+ Commits a transaction or batch without waiting for the device. *ticket, which may be NULL,
+ receives a number for lsmkv_wait. A later ticket covers all earlier ones.
 
- As lsmkv_commit.
+ The statuses of lsmkv_commit.
  */
 LSMKV_API lsmkv_status lsmkv_commit_async(lsmkv_db *db, uint64_t *ticket, lsmkv_err *err);
 
 /*
- Waits until the writes of a ticket are durable, in any sync mode, at most timeout_ms
- milliseconds; 0 only asks. Asks for a sync if none is under way. lsmkv_close of the store in
- another thread ends the wait at once, or with the sync that this call itself runs.
+ Waits until the writes of a ticket are durable, in any sync mode, for at most timeout_ms
+ milliseconds; 0 does not wait. It requests a sync if none is running. If another thread closes
+ the store, the wait ends at once, or after the sync that this call itself runs.
 
- OK: durable; TIMEOUT: not yet; CLOSED: the store is being closed or was, before they were seen
- to be durable: they are if that lsmkv_close gives OK; INVALID: no such ticket; DEGRADED, IO: the
- sync failed; any of a read.
+ OK: durable; TIMEOUT: not yet; CLOSED: the store was closed before the writes were known to be
+ durable; they are durable if that lsmkv_close returns OK; INVALID: no such ticket; DEGRADED, IO:
+ the sync failed; any of a read.
  */
 LSMKV_API
 lsmkv_status lsmkv_wait(lsmkv_db *db,
@@ -881,8 +886,8 @@ lsmkv_status lsmkv_wait(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- Forgets all writes of a transaction, which is then over and only to be closed; of a batch the
- same as lsmkv_batch_clear.
+ Discards all writes of a transaction, which is then over and can only be closed. On a batch it
+ does what lsmkv_batch_clear does.
 
  OK; CLOSED: it was over already; UNSUPPORTED: neither a transaction nor a batch; MISUSE, FORKED,
  PANIC.
@@ -892,24 +897,24 @@ LSMKV_API lsmkv_status lsmkv_rollback(lsmkv_db *db, lsmkv_err *err);
 /* Batches ----------------------------------------------------------------------------------------- */
 
 /*
- An empty batch: write functions and lsmkv_command on *out are noted, with their outputs empty,
- and run at lsmkv_commit: all of them, or none if one fails. Flag LSMKV_STRICT. One thread at a
- time. *out is to be closed by lsmkv_close.
+ Creates an empty batch. Write functions and lsmkv_command on *out store their command and leave
+ their outputs empty. lsmkv_commit runs the stored commands: all of them, or none if one fails.
+ The only flag is LSMKV_STRICT. One thread at a time may use *out. Close it with lsmkv_close.
 
  OK; MISUSE: out is NULL; INVALID: a flag; UNSUPPORTED: on a batch; any of a read.
  */
 LSMKV_API lsmkv_status lsmkv_batch(lsmkv_db *db, uint32_t flags, lsmkv_db **out, lsmkv_err *err);
 
 /*
- Empties a batch; one that was committed can then be used again.
+ Empties a batch. A committed batch can then be used again.
 
  OK; UNSUPPORTED: no batch; MISUSE, FORKED, PANIC.
  */
 LSMKV_API lsmkv_status lsmkv_batch_clear(lsmkv_db *batch, lsmkv_err *err);
 
 /*
- The priority of the commands that follow, 0 at first: those of a higher one run before those of
- a lower one, equal ones in the order in which they were noted.
+ Sets the priority of the commands that follow; a new batch has 0. Commands of a higher priority
+ run first. Commands of equal priority run in the order in which they were stored.
 
  OK; UNSUPPORTED: no batch; MISUSE, FORKED, PANIC.
  */
@@ -918,13 +923,13 @@ LSMKV_API lsmkv_status lsmkv_batch_priority(lsmkv_db *batch, int32_t priority, l
 /* Commands by name -------------------------------------------------------------------------------- */
 
 /*
- Runs any command by name, as Redis would: argv[0] is the name, and argument number i has
- lens[i] bytes. *out receives the reply, to be freed by lsmkv_reply_free; an error of the
- command, such as an unknown name, is a reply of kind LSMKV_REPLY_ERROR with Redis's own text,
- and the status speaks only of the store. SCAN and its kin use numbers as cursors here.
+ Runs any command by name. argv[0] is the name, and argument i has lens[i] bytes. *out receives
+ the reply; free it with lsmkv_reply_free. An error of the command, such as an unknown name, is a
+ reply of kind LSMKV_REPLY_ERROR with Redis's own text. The status reports only errors of the
+ store. SCAN, HSCAN, SSCAN and ZSCAN use numbers as cursors here.
 
- On a batch the command is noted, and *out is NULL. MULTI, WATCH, SELECT and the like need a
- handle of lsmkv_session.
+ On a batch the command is stored, and *out is NULL. Commands of a connection, such as MULTI,
+ WATCH and SELECT, need a handle of lsmkv_session.
 
  OK; INVALID: argc is 0; MISUSE: argv, lens, out or an argument is NULL, or the command needs a
  session; TOO_LARGE; any of a write.
@@ -938,14 +943,14 @@ lsmkv_status lsmkv_command(lsmkv_db *db,
                            lsmkv_err *err);
 
 /*
- Runs several commands in one call: len bytes at commands, for each command its number of
- arguments and for each argument its length and its bytes; numbers have 32 bits, the low byte
- first. *out receives an array with the reply of each, to be freed by lsmkv_reply_free. MULTI
- and EXEC work inside one call; a MULTI without its EXEC is discarded at the end.
+ Runs several commands in one call. `commands` points to len bytes: for each command the number
+ of its arguments, and for each argument its length and its bytes. Numbers have 32 bits, low byte
+ first. *out receives an array with one reply per command; free it with lsmkv_reply_free. MULTI
+ and EXEC work within one call; a MULTI without EXEC is discarded at the end.
 
- All of the bytes are checked before anything runs. An error of the store ends the call: err
- says at which command, if there are several, and those before it have run. On a batch the
- commands are noted, and *out is NULL.
+ All bytes are checked before anything runs. An error of the store ends the call. If there are
+ several commands, err names the one that failed; those before it have run. On a batch the
+ commands are stored, and *out is NULL.
 
  OK; INVALID: malformed, nothing was run; MISUSE: commands or out is NULL; TOO_LARGE; any of a
  write.
@@ -960,122 +965,8 @@ lsmkv_status lsmkv_command_packed(lsmkv_db *db,
 /* Strings ----------------------------------------------------------------------------------------- */
 
 /*
- SET: gives a key a value, replacing one of any type and its expiry.
-
- OK; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_set(lsmkv_db *db,
-                       const void *key,
-                       size_t klen,
-                       const void *value,
-                       size_t vlen,
-                       lsmkv_err *err);
-
-/*
- SET with options: flags NX or XX, and KEEPTTL; ttl_ms is how long the key shall live, 0 =
- for ever, or with AT the moment, in milliseconds since 1970, at which it expires. *old,
- which may be NULL, receives the value the key had, to be released by lsmkv_buf_release; its
- data is NULL if there was none.
-
- OK; SKIPPED: NX or XX was not met, and nothing was changed; WRONGTYPE: old is wanted and the
- key holds no string; INVALID: a flag, or a time that is none; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_set_opt(lsmkv_db *db,
-                           const void *key,
-                           size_t klen,
-                           const void *value,
-                           size_t vlen,
-                           uint32_t flags,
-                           int64_t ttl_ms,
-                           lsmkv_buf *old,
-                           lsmkv_err *err);
-
-/*
- GET into memory of the caller: copies the value of a key to dst, which has room for cap
- bytes, and its length to *len. dst may be NULL when cap is 0.
-
- OK; NOT_FOUND: *len is 0; TOO_SMALL: *len is the length needed and nothing was copied;
- WRONGTYPE; MISUSE: len is NULL, or dst is NULL and cap is not 0; TOO_LARGE: the key;
- CORRUPT, IO.
- */
-LSMKV_API
-lsmkv_status lsmkv_get_into(lsmkv_db *db,
-                            const void *key,
-                            size_t klen,
-                            void *dst,
-                            size_t cap,
-                            size_t *len,
-                            lsmkv_err *err);
-
-/*
- GETEX: the value of a key, whose expiry changes: ttl_ms is how long it shall live, or with
- the flag AT the moment at which it expires; 0 leaves the expiry, or with the flag PERSIST
- takes it away. *out, which may be NULL, receives the value, to be released by
- lsmkv_buf_release.
-
- OK; NOT_FOUND; WRONGTYPE; INVALID: a flag, or a time that is none; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_getex(lsmkv_db *db,
-                         const void *key,
-                         size_t klen,
-                         int64_t ttl_ms,
-                         uint32_t flags,
-                         lsmkv_buf *out,
-                         lsmkv_err *err);
-
-/*
- LCS: the longest common subsequence of two values. Takes time in proportion to the product
- of their lengths. *out receives the bytes, to be released by lsmkv_buf_release.
-
- OK; WRONGTYPE; OUT_OF_RANGE: the values are too long; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_lcs(lsmkv_db *db,
-                       const void *key1,
-                       size_t len1,
-                       const void *key2,
-                       size_t len2,
-                       lsmkv_buf *out,
-                       lsmkv_err *err);
-
-/*
- LCS with LEN: the length of the longest common subsequence. *out, which may be NULL,
- receives it.
-
- OK; WRONGTYPE; OUT_OF_RANGE: the values are too long; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_lcs_len(lsmkv_db *db,
-                           const void *key1,
-                           size_t len1,
-                           const void *key2,
-                           size_t len2,
-                           int64_t *out,
-                           lsmkv_err *err);
-
-/*
- LCS with IDX: where the longest common subsequence is in both values, in stretches of at
- least minmatchlen bytes. Flag WITHMATCHLEN. *out receives a map of matches and len, as Redis
- replies, to be freed by lsmkv_reply_free.
-
- OK; WRONGTYPE; INVALID: a flag; OUT_OF_RANGE: the values are too long; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_lcs_idx(lsmkv_db *db,
-                           const void *key1,
-                           size_t len1,
-                           const void *key2,
-                           size_t len2,
-                           int64_t minmatchlen,
-                           uint32_t flags,
-                           lsmkv_reply **out,
-                           lsmkv_err *err);
-
-/*
- APPEND: adds to the end of a value. *length, which may be NULL, receives the number.
+ APPEND: appends to a value, and creates the key if it is missing. *length, which may be
+ NULL, receives the new length.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -1089,9 +980,10 @@ lsmkv_status lsmkv_append(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- DECR: takes one from a number. *out, which may be NULL, receives the number.
+ DECR: subtracts one from the integer value of a key, 0 if it is missing. *out, which may be
+ NULL, receives the new value.
 
- OK; WRONGTYPE; NOT_INTEGER: the value is no integer; OVERFLOW; any of a write.
+ OK; WRONGTYPE; NOT_INTEGER: the value is not an integer; OVERFLOW; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_decr(lsmkv_db *db,
@@ -1101,9 +993,10 @@ lsmkv_status lsmkv_decr(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- DECRBY: takes from a number. *out, which may be NULL, receives the number.
+ DECRBY: subtracts from the integer value of a key, 0 if it is missing. *out, which may be
+ NULL, receives the new value.
 
- OK; WRONGTYPE; NOT_INTEGER: the value is no integer; OVERFLOW; any of a write.
+ OK; WRONGTYPE; NOT_INTEGER: the value is not an integer; OVERFLOW; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_decrby(lsmkv_db *db,
@@ -1114,7 +1007,8 @@ lsmkv_status lsmkv_decrby(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- GET: the value of a key. *out receives the bytes, to be released by lsmkv_buf_release.
+ GET: returns the value of a key. *out receives the bytes, to be released by
+ lsmkv_buf_release.
 
  OK; NOT_FOUND; WRONGTYPE; any of a read.
  */
@@ -1126,8 +1020,24 @@ lsmkv_status lsmkv_get(lsmkv_db *db,
                        lsmkv_err *err);
 
 /*
- GETDEL: removes a key, and its value. *out, which may be NULL, receives the bytes, to be
- released by lsmkv_buf_release.
+ GET into memory of the caller: copies the value of a key to dst, which has room for cap
+ bytes. dst may be NULL if cap is 0. *len receives the length of the value.
+
+ OK; NOT_FOUND; WRONGTYPE; TOO_SMALL: the length is the one needed, and nothing was copied;
+ any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_get_into(lsmkv_db *db,
+                            const void *key,
+                            size_t klen,
+                            void *dst,
+                            size_t cap,
+                            size_t *len,
+                            lsmkv_err *err);
+
+/*
+ GETDEL: returns the value of a key and deletes the key. *out, which may be NULL, receives
+ the bytes, to be released by lsmkv_buf_release.
 
  OK; NOT_FOUND; WRONGTYPE; any of a write.
  */
@@ -1139,7 +1049,26 @@ lsmkv_status lsmkv_getdel(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- GETRANGE: a part of a value. *out receives the bytes, to be released by lsmkv_buf_release.
+ GETEX: returns the value of a key and changes its expiry. ttl_ms is the time to live in
+ milliseconds or, with the flag AT, the Unix time in milliseconds at which the key expires. 0
+ leaves the expiry as it is or, with the flag PERSIST, removes it. *out, which may be NULL,
+ receives the value, to be released by lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; INVALID: a flag, or the time is negative, or does not go with the
+ flags; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_getex(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         int64_t ttl_ms,
+                         uint32_t flags,
+                         lsmkv_buf *out,
+                         lsmkv_err *err);
+
+/*
+ GETRANGE: returns the bytes of a value from start to end, both included. Negative positions
+ count from the end. *out receives the bytes, to be released by lsmkv_buf_release.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -1153,8 +1082,8 @@ lsmkv_status lsmkv_getrange(lsmkv_db *db,
                             lsmkv_err *err);
 
 /*
- GETSET: sets the value of a key; the one it had. *out, which may be NULL, receives the
- bytes, to be released by lsmkv_buf_release.
+ GETSET: sets the value of a key and returns the one it had. *out, which may be NULL,
+ receives the bytes, to be released by lsmkv_buf_release.
 
  OK; NOT_FOUND; WRONGTYPE; any of a write.
  */
@@ -1168,9 +1097,10 @@ lsmkv_status lsmkv_getset(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- INCR: adds one to a number. *out, which may be NULL, receives the number.
+ INCR: adds one to the integer value of a key, 0 if it is missing. *out, which may be NULL,
+ receives the new value.
 
- OK; WRONGTYPE; NOT_INTEGER: the value is no integer; OVERFLOW; any of a write.
+ OK; WRONGTYPE; NOT_INTEGER: the value is not an integer; OVERFLOW; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_incr(lsmkv_db *db,
@@ -1180,9 +1110,10 @@ lsmkv_status lsmkv_incr(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- INCRBY: adds to a number. *out, which may be NULL, receives the number.
+ INCRBY: adds to the integer value of a key, 0 if it is missing. *out, which may be NULL,
+ receives the new value.
 
- OK; WRONGTYPE; NOT_INTEGER: the value is no integer; OVERFLOW; any of a write.
+ OK; WRONGTYPE; NOT_INTEGER: the value is not an integer; OVERFLOW; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_incrby(lsmkv_db *db,
@@ -1193,11 +1124,11 @@ lsmkv_status lsmkv_incrby(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- INCRBYFLOAT: adds to a number that need not be whole. *out, which may be NULL, receives the
- number.
+ INCRBYFLOAT: adds to the numeric value of a key, 0 if it is missing. *out, which may be
+ NULL, receives the new value.
 
- OK; WRONGTYPE; NOT_FLOAT: the value or the increment is no number; OVERFLOW: the sum is no
- number; any of a write.
+ OK; WRONGTYPE; NOT_FLOAT: the value or the increment is not a number; OVERFLOW: the sum is
+ not finite; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_incrbyfloat(lsmkv_db *db,
@@ -1208,8 +1139,57 @@ lsmkv_status lsmkv_incrbyfloat(lsmkv_db *db,
                                lsmkv_err *err);
 
 /*
- MGET: the values of keys. n keys, at least one. *out receives an array with a byte string or
- nil for each, to be freed by lsmkv_reply_free.
+ LCS: returns the longest common subsequence of two values. The time is proportional to the
+ product of their lengths. *out receives the bytes, to be released by lsmkv_buf_release.
+
+ OK; WRONGTYPE; OUT_OF_RANGE: the values are too long; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lcs(lsmkv_db *db,
+                       const void *key1,
+                       size_t len1,
+                       const void *key2,
+                       size_t len2,
+                       lsmkv_buf *out,
+                       lsmkv_err *err);
+
+/*
+ LCS with LEN: returns the length of the longest common subsequence. *out, which may be NULL,
+ receives the length.
+
+ OK; WRONGTYPE; OUT_OF_RANGE: the values are too long; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lcs_len(lsmkv_db *db,
+                           const void *key1,
+                           size_t len1,
+                           const void *key2,
+                           size_t len2,
+                           int64_t *out,
+                           lsmkv_err *err);
+
+/*
+ LCS with IDX: returns where the longest common subsequence is in both values, as matches of
+ at least minmatchlen bytes. Flag WITHMATCHLEN. *out receives a map of matches and len, as
+ Redis replies, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; OUT_OF_RANGE: the values are too long; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lcs_idx(lsmkv_db *db,
+                           const void *key1,
+                           size_t len1,
+                           const void *key2,
+                           size_t len2,
+                           int64_t minmatchlen,
+                           uint32_t flags,
+                           lsmkv_reply **out,
+                           lsmkv_err *err);
+
+/*
+ MGET: returns the values of keys, nil for one that is missing or not a string. There are n
+ keys, at least one. *out receives an array with a byte string or nil for each, to be freed
+ by lsmkv_reply_free.
 
  OK; any of a read.
  */
@@ -1221,8 +1201,8 @@ lsmkv_status lsmkv_mget_many(lsmkv_db *db,
                              lsmkv_err *err);
 
 /*
- MSET: sets the values of keys, all at once. npairs pairs of a key and a value, so twice as
- many slices; at least one pair.
+ MSET: sets the values of keys, all at once. There are npairs pairs of a key and a value, so
+ twice as many slices; at least one pair.
 
  OK; any of a write.
  */
@@ -1233,9 +1213,9 @@ lsmkv_status lsmkv_mset_many(lsmkv_db *db,
                              lsmkv_err *err);
 
 /*
- MSETNX: sets the values of keys if none of them exists. npairs pairs of a key and a value,
- so twice as many slices; at least one pair. *set, which may be NULL, receives 1 for yes or 0
- for no.
+ MSETNX: sets the values of keys, if none of the keys exists. There are npairs pairs of a key
+ and a value, so twice as many slices; at least one pair. *set, which may be NULL, receives 1
+ for yes or 0 for no.
 
  OK; any of a write.
  */
@@ -1247,9 +1227,9 @@ lsmkv_status lsmkv_msetnx_many(lsmkv_db *db,
                                lsmkv_err *err);
 
 /*
- PSETEX: sets the value of a key for a time.
+ PSETEX: sets the value of a key and its time to live in milliseconds.
 
- OK; INVALID: the time is not above 0, or too large; any of a write.
+ OK; INVALID: the time is not positive, or too large; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_psetex(lsmkv_db *db,
@@ -1261,9 +1241,43 @@ lsmkv_status lsmkv_psetex(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- SETEX: sets the value of a key for a time.
+ SET: sets the value of a key, replacing a value of any type and its expiry.
 
- OK; INVALID: the time is not above 0, or too large; any of a write.
+ OK; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_set(lsmkv_db *db,
+                       const void *key,
+                       size_t klen,
+                       const void *value,
+                       size_t vlen,
+                       lsmkv_err *err);
+
+/*
+ SET with options: flags NX or XX, and KEEPTTL. ttl_ms is the time to live in milliseconds, 0
+ for no expiry, or with the flag AT the Unix time in milliseconds at which the key expires.
+ *old, which may be NULL, receives the value that the key had, to be released by
+ lsmkv_buf_release; its data is NULL if there was none.
+
+ OK; SKIPPED: NX or XX was not met, and nothing changed; WRONGTYPE: old is wanted and the key
+ is not a string; INVALID: a flag, or the time is negative, or does not go with the flags;
+ any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_set_opt(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           const void *value,
+                           size_t vlen,
+                           uint32_t flags,
+                           int64_t ttl_ms,
+                           lsmkv_buf *old,
+                           lsmkv_err *err);
+
+/*
+ SETEX: sets the value of a key and its time to live in seconds.
+
+ OK; INVALID: the time is not positive, or too large; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_setex(lsmkv_db *db,
@@ -1275,8 +1289,8 @@ lsmkv_status lsmkv_setex(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- SETNX: sets the value of a key that does not exist. *set, which may be NULL, receives 1 for
- yes or 0 for no.
+ SETNX: sets the value of a key, if the key does not exist. *set, which may be NULL, receives
+ 1 for yes or 0 for no.
 
  OK; any of a write.
  */
@@ -1290,7 +1304,8 @@ lsmkv_status lsmkv_setnx(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- SETRANGE: writes over a part of a value. *length, which may be NULL, receives the number.
+ SETRANGE: overwrites a part of a value from an offset on, padding with zero bytes. *length,
+ which may be NULL, receives the new length.
 
  OK; WRONGTYPE; OUT_OF_RANGE: the offset is negative; any of a write.
  */
@@ -1305,7 +1320,8 @@ lsmkv_status lsmkv_setrange(lsmkv_db *db,
                             lsmkv_err *err);
 
 /*
- STRLEN: bytes of a value. *out, which may be NULL, receives the number.
+ STRLEN: returns the length of a value, 0 if the key is missing. *out, which may be NULL,
+ receives the length.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -1317,8 +1333,8 @@ lsmkv_status lsmkv_strlen(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- SUBSTR: the old name of GETRANGE. *out receives the bytes, to be released by
- lsmkv_buf_release.
+ SUBSTR: returns a part of a value: the old name of GETRANGE. *out receives the bytes, to be
+ released by lsmkv_buf_release.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -1334,7 +1350,7 @@ lsmkv_status lsmkv_substr(lsmkv_db *db,
 /* Bits -------------------------------------------------------------------------------------------- */
 
 /*
- BITCOUNT: how many bits of a value are set. *out, which may be NULL, receives the number.
+ BITCOUNT: counts the set bits of a value. *out, which may be NULL, receives the number.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -1346,8 +1362,9 @@ lsmkv_status lsmkv_bitcount(lsmkv_db *db,
                             lsmkv_err *err);
 
 /*
- BITCOUNT with a range: from start to end, both included, in bytes or with the flag BIT in
- bits; negative ones count from the end. *out, which may be NULL, receives the number.
+ BITCOUNT with a range: counts the set bits from start to end, both included, in bytes or
+ with the flag BIT in bits. Negative positions count from the end. *out, which may be NULL,
+ receives the number.
 
  OK; WRONGTYPE; INVALID: a flag; any of a read.
  */
@@ -1362,85 +1379,9 @@ lsmkv_status lsmkv_bitcount_range(lsmkv_db *db,
                                   lsmkv_err *err);
 
 /*
- BITPOS: the first bit that is 1, or 0, as bit says, from byte start on. Behind the end of a
- value all bits are 0. *out, which may be NULL, receives its index, or -1 if there is none.
-
- OK; WRONGTYPE; INVALID: bit is neither 0 nor 1; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_bitpos(lsmkv_db *db,
-                          const void *key,
-                          size_t klen,
-                          int32_t bit,
-                          int64_t start,
-                          int64_t *out,
-                          lsmkv_err *err);
-
-/*
- BITPOS with a range: from start to end, both included, in bytes or with the flag BIT in
- bits. *out, which may be NULL, receives the index of the bit, or -1 if there is none.
-
- OK; WRONGTYPE; INVALID: a flag, or bit is neither 0 nor 1; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_bitpos_range(lsmkv_db *db,
-                                const void *key,
-                                size_t klen,
-                                int32_t bit,
-                                int64_t start,
-                                int64_t end,
-                                uint32_t flags,
-                                int64_t *out,
-                                lsmkv_err *err);
-
-/*
- GETBIT: the bit at an offset; 0 behind the end. *out, which may be NULL, receives 0 or 1.
-
- OK; WRONGTYPE; OUT_OF_RANGE: the offset; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_getbit(lsmkv_db *db,
-                          const void *key,
-                          size_t klen,
-                          uint64_t offset,
-                          int64_t *out,
-                          lsmkv_err *err);
-
-/*
- SETBIT: makes the bit at an offset 0 or 1, with zeros where there was nothing. *old, which
- may be NULL, receives what it was.
-
- OK; WRONGTYPE; OUT_OF_RANGE: the offset; INVALID: bit is neither 0 nor 1; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_setbit(lsmkv_db *db,
-                          const void *key,
-                          size_t klen,
-                          uint64_t offset,
-                          int32_t bit,
-                          int64_t *old,
-                          lsmkv_err *err);
-
-/*
- BITOP: gives destination the combination of n values, as op says: LSMKV_AND, LSMKV_OR,
- LSMKV_XOR, or LSMKV_NOT of one. *length, which may be NULL, receives its length.
-
- OK; WRONGTYPE; INVALID: op names none; SYNTAX: NOT of several; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_bitop(lsmkv_db *db,
-                         int32_t op,
-                         const void *destination,
-                         size_t dlen,
-                         const lsmkv_slice *keys,
-                         size_t n,
-                         int64_t *length,
-                         lsmkv_err *err);
-
-/*
  BITFIELD: runs n operations on integers inside a value, one after the other. *out, which may
- be NULL, receives an array with the number that each answers, nil for one that failed for
- overflow, to be freed by lsmkv_reply_free.
+ be NULL, receives an array with the number that each operation returns, nil for one that
+ failed for overflow, to be freed by lsmkv_reply_free.
 
  OK; WRONGTYPE; OUT_OF_RANGE: an offset; INVALID: an operation; any of a write.
  */
@@ -1454,10 +1395,11 @@ lsmkv_status lsmkv_bitfield(lsmkv_db *db,
                             lsmkv_err *err);
 
 /*
- BITFIELD_RO: BITFIELD with operations that only read. *out receives an array with the number
- that each answers, to be freed by lsmkv_reply_free.
+ BITFIELD_RO: runs n operations that only read integers inside a value. *out receives an
+ array with the number that each operation returns, to be freed by lsmkv_reply_free.
 
- OK; WRONGTYPE; OUT_OF_RANGE: an offset; INVALID: an operation; any of a read.
+ OK; WRONGTYPE; OUT_OF_RANGE: an offset; INVALID: an operation, or one that writes; any of a
+ read.
  */
 LSMKV_API
 lsmkv_status lsmkv_bitfield_ro(lsmkv_db *db,
@@ -1468,69 +1410,90 @@ lsmkv_status lsmkv_bitfield_ro(lsmkv_db *db,
                                lsmkv_reply **out,
                                lsmkv_err *err);
 
-/* Hashes ------------------------------------------------------------------------------------------ */
-
 /*
- HGETDEL: removes a field. *out, which may be NULL, receives its value, to be released by
- lsmkv_buf_release.
+ BITOP: stores at destination the combination of n values. op is LSMKV_AND, LSMKV_OR,
+ LSMKV_XOR, or LSMKV_NOT of one value. There are n keys, at least one. *length, which may be
+ NULL, receives the length of the result.
 
- OK; NOT_FOUND; WRONGTYPE; any of a write.
+ OK; WRONGTYPE; SYNTAX: NOT of several values; INVALID: op has no such value; any of a write.
  */
 LSMKV_API
-lsmkv_status lsmkv_hgetdel(lsmkv_db *db,
-                           const void *key,
-                           size_t klen,
-                           const void *field,
-                           size_t flen,
-                           lsmkv_buf *out,
-                           lsmkv_err *err);
+lsmkv_status lsmkv_bitop(lsmkv_db *db,
+                         int32_t op,
+                         const void *destination,
+                         size_t dlen,
+                         const lsmkv_slice *keys,
+                         size_t n,
+                         int64_t *length,
+                         lsmkv_err *err);
 
 /*
- HGETDEL: removes n fields. *out, which may be NULL, receives an array with the value or nil
- for each, to be freed by lsmkv_reply_free.
+ BITPOS: finds the first bit that equals bit, 0 or 1, from byte start on. All bits beyond the
+ end of a value are 0. *out, which may be NULL, receives its index, or -1 if there is none.
 
- OK; WRONGTYPE; any of a write.
+ OK; WRONGTYPE; INVALID: bit has no such value; any of a read.
  */
 LSMKV_API
-lsmkv_status lsmkv_hgetdel_many(lsmkv_db *db,
+lsmkv_status lsmkv_bitpos(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          int32_t bit,
+                          int64_t start,
+                          int64_t *out,
+                          lsmkv_err *err);
+
+/*
+ BITPOS with a range: finds the first bit that equals bit, 0 or 1, from start to end, both
+ included, in bytes or with the flag BIT in bits. *out, which may be NULL, receives its
+ index, or -1 if there is none.
+
+ OK; WRONGTYPE; INVALID: bit has no such value, or a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_bitpos_range(lsmkv_db *db,
                                 const void *key,
                                 size_t klen,
-                                const lsmkv_slice *items,
-                                size_t n,
-                                lsmkv_reply **out,
+                                int32_t bit,
+                                int64_t start,
+                                int64_t end,
+                                uint32_t flags,
+                                int64_t *out,
                                 lsmkv_err *err);
 
 /*
- HRANDFIELD: a field chosen at random. *out receives the bytes, to be released by
- lsmkv_buf_release.
+ GETBIT: returns the bit at an offset, 0 beyond the end. *out, which may be NULL, receives 0
+ or 1.
 
- OK; NOT_FOUND; WRONGTYPE; any of a read.
+ OK; WRONGTYPE; OUT_OF_RANGE: the offset; any of a read.
  */
 LSMKV_API
-lsmkv_status lsmkv_hrandfield(lsmkv_db *db,
-                              const void *key,
-                              size_t klen,
-                              lsmkv_buf *out,
-                              lsmkv_err *err);
+lsmkv_status lsmkv_getbit(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          uint64_t offset,
+                          int64_t *out,
+                          lsmkv_err *err);
 
 /*
- HRANDFIELD with a count: that many different fields, all if there are fewer; of a negative
- one as many as asked for, the same one perhaps several times. Flag WITHVALUES. *out receives
- an array of fields, or of fields and values in turn, to be freed by lsmkv_reply_free.
+ SETBIT: sets the bit at an offset to 0 or 1, padding the value with zeros. *old, which may
+ be NULL, receives what it was.
 
- OK; WRONGTYPE; INVALID: a flag; any of a read.
+ OK; WRONGTYPE; OUT_OF_RANGE: the offset; INVALID: bit has no such value; any of a write.
  */
 LSMKV_API
-lsmkv_status lsmkv_hrandfield_count(lsmkv_db *db,
-                                    const void *key,
-                                    size_t klen,
-                                    int64_t count,
-                                    uint32_t flags,
-                                    lsmkv_reply **out,
-                                    lsmkv_err *err);
+lsmkv_status lsmkv_setbit(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          uint64_t offset,
+                          int32_t bit,
+                          int64_t *old,
+                          lsmkv_err *err);
+
+/* Hashes ------------------------------------------------------------------------------------------ */
 
 /*
- HDEL: removes fields. *deleted, which may be NULL, receives the number.
+ HDEL: deletes fields. A hash without fields is deleted. *deleted, which may be NULL,
+ receives the number of fields deleted.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -1544,8 +1507,8 @@ lsmkv_status lsmkv_hdel(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- HDEL: removes fields. n items, at least one. *deleted, which may be NULL, receives the
- number.
+ HDEL: deletes fields. A hash without fields is deleted. There are n items, at least one.
+ *deleted, which may be NULL, receives the number of fields deleted.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -1559,7 +1522,8 @@ lsmkv_status lsmkv_hdel_many(lsmkv_db *db,
                              lsmkv_err *err);
 
 /*
- HEXISTS: whether a field exists. *out, which may be NULL, receives 1 for yes or 0 for no.
+ HEXISTS: tells whether a field exists. *out, which may be NULL, receives 1 for yes or 0 for
+ no.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -1573,7 +1537,8 @@ lsmkv_status lsmkv_hexists(lsmkv_db *db,
                            lsmkv_err *err);
 
 /*
- HGET: the value of a field. *out receives the bytes, to be released by lsmkv_buf_release.
+ HGET: returns the value of a field. *out receives the bytes, to be released by
+ lsmkv_buf_release.
 
  OK; NOT_FOUND; WRONGTYPE; any of a read.
  */
@@ -1587,8 +1552,8 @@ lsmkv_status lsmkv_hget(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- HGETALL: all fields and values. *out receives a map of fields and values, to be freed by
- lsmkv_reply_free.
+ HGETALL: returns all fields and values, in the byte order of the fields. *out receives a map
+ of fields and values, to be freed by lsmkv_reply_free.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -1600,9 +1565,41 @@ lsmkv_status lsmkv_hgetall(lsmkv_db *db,
                            lsmkv_err *err);
 
 /*
- HINCRBY: adds to the integer in a field. *out, which may be NULL, receives the number.
+ HGETDEL: deletes a field and returns its value. *out, which may be NULL, receives its value,
+ to be released by lsmkv_buf_release.
 
- OK; WRONGTYPE; NOT_INTEGER: the value is no integer; OVERFLOW; any of a write.
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hgetdel(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           const void *field,
+                           size_t flen,
+                           lsmkv_buf *out,
+                           lsmkv_err *err);
+
+/*
+ HGETDEL: deletes n fields and returns their values. There are n items, at least one. *out,
+ which may be NULL, receives an array with the value or nil for each, to be freed by
+ lsmkv_reply_free.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hgetdel_many(lsmkv_db *db,
+                                const void *key,
+                                size_t klen,
+                                const lsmkv_slice *items,
+                                size_t n,
+                                lsmkv_reply **out,
+                                lsmkv_err *err);
+
+/*
+ HINCRBY: adds to the integer in a field, 0 if it is missing. *out, which may be NULL,
+ receives the new value.
+
+ OK; WRONGTYPE; NOT_INTEGER: the value is not an integer; OVERFLOW; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_hincrby(lsmkv_db *db,
@@ -1615,10 +1612,11 @@ lsmkv_status lsmkv_hincrby(lsmkv_db *db,
                            lsmkv_err *err);
 
 /*
- HINCRBYFLOAT: adds to the number in a field. *out, which may be NULL, receives the number.
+ HINCRBYFLOAT: adds to the number in a field, 0 if it is missing. *out, which may be NULL,
+ receives the new value.
 
- OK; WRONGTYPE; NOT_FLOAT: the value or the increment is no number; OVERFLOW: the sum is no
- number; any of a write.
+ OK; WRONGTYPE; NOT_FLOAT: the value or the increment is not a number; OVERFLOW: the sum is
+ not finite; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_hincrbyfloat(lsmkv_db *db,
@@ -1631,7 +1629,8 @@ lsmkv_status lsmkv_hincrbyfloat(lsmkv_db *db,
                                 lsmkv_err *err);
 
 /*
- HKEYS: all fields. *out receives an array of byte strings, to be freed by lsmkv_reply_free.
+ HKEYS: returns all fields, in byte order. *out receives an array of byte strings, to be
+ freed by lsmkv_reply_free.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -1643,7 +1642,7 @@ lsmkv_status lsmkv_hkeys(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- HLEN: how many fields. *out, which may be NULL, receives the number.
+ HLEN: returns the number of fields. *out, which may be NULL, receives the number.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -1655,8 +1654,9 @@ lsmkv_status lsmkv_hlen(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- HMGET: the values of fields. n items, at least one. *out receives an array with a byte
- string or nil for each, to be freed by lsmkv_reply_free.
+ HMGET: returns the values of fields, nil for one that is missing. There are n items, at
+ least one. *out receives an array with a byte string or nil for each, to be freed by
+ lsmkv_reply_free.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -1685,8 +1685,8 @@ lsmkv_status lsmkv_hmset(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- HMSET: sets fields. npairs pairs of a field and a value, so twice as many slices; at least
- one pair.
+ HMSET: sets fields. There are npairs pairs of a field and a value, so twice as many slices;
+ at least one pair.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -1699,7 +1699,37 @@ lsmkv_status lsmkv_hmset_many(lsmkv_db *db,
                               lsmkv_err *err);
 
 /*
- HSET: sets fields; how many are new. *added, which may be NULL, receives the number.
+ HRANDFIELD: returns a random field. *out receives the field, to be released by
+ lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hrandfield(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              lsmkv_buf *out,
+                              lsmkv_err *err);
+
+/*
+ HRANDFIELD with a count: returns up to count different fields. A negative count returns
+ exactly that many, and some may repeat. Flag WITHVALUES. *out receives an array of fields,
+ or of fields and values in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: count is too large, or a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_hrandfield_count(lsmkv_db *db,
+                                    const void *key,
+                                    size_t klen,
+                                    int64_t count,
+                                    uint32_t flags,
+                                    lsmkv_reply **out,
+                                    lsmkv_err *err);
+
+/*
+ HSET: sets fields. Of a field that is given twice, the last value counts. *added, which may
+ be NULL, receives the number of new fields.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -1715,8 +1745,9 @@ lsmkv_status lsmkv_hset(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- HSET: sets fields; how many are new. npairs pairs of a field and a value, so twice as many
- slices; at least one pair. *added, which may be NULL, receives the number.
+ HSET: sets fields. Of a field that is given twice, the last value counts. There are npairs
+ pairs of a field and a value, so twice as many slices; at least one pair. *added, which may
+ be NULL, receives the number of new fields.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -1730,7 +1761,7 @@ lsmkv_status lsmkv_hset_many(lsmkv_db *db,
                              lsmkv_err *err);
 
 /*
- HSETNX: sets a field that does not exist. *set, which may be NULL, receives 1 for yes or 0
+ HSETNX: sets a field, if it does not exist. *set, which may be NULL, receives 1 for yes or 0
  for no.
 
  OK; WRONGTYPE; any of a write.
@@ -1747,7 +1778,8 @@ lsmkv_status lsmkv_hsetnx(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- HSTRLEN: bytes of a field's value. *out, which may be NULL, receives the number.
+ HSTRLEN: returns the length of a field's value, 0 if the field is missing. *out, which may
+ be NULL, receives the length.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -1761,7 +1793,8 @@ lsmkv_status lsmkv_hstrlen(lsmkv_db *db,
                            lsmkv_err *err);
 
 /*
- HVALS: all values. *out receives an array of byte strings, to be freed by lsmkv_reply_free.
+ HVALS: returns all values, in the byte order of their fields. *out receives an array of byte
+ strings, to be freed by lsmkv_reply_free.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -1775,64 +1808,8 @@ lsmkv_status lsmkv_hvals(lsmkv_db *db,
 /* Lists ------------------------------------------------------------------------------------------- */
 
 /*
- LPOP: takes the first element. *out, which may be NULL, receives the bytes, to be released
- by lsmkv_buf_release.
-
- OK; NOT_FOUND; WRONGTYPE; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_lpop(lsmkv_db *db,
-                        const void *key,
-                        size_t klen,
-                        lsmkv_buf *out,
-                        lsmkv_err *err);
-
-/*
- LPOP with a count: takes up to that many of the first elements. *out, which may be NULL,
- receives an array of them, to be freed by lsmkv_reply_free.
-
- OK; NOT_FOUND: there is no such list; WRONGTYPE; INVALID: the count is negative; any of a
- write.
- */
-LSMKV_API
-lsmkv_status lsmkv_lpop_count(lsmkv_db *db,
-                              const void *key,
-                              size_t klen,
-                              int64_t count,
-                              lsmkv_reply **out,
-                              lsmkv_err *err);
-
-/*
- RPOP: takes the last element. *out, which may be NULL, receives the bytes, to be released by
- lsmkv_buf_release.
-
- OK; NOT_FOUND; WRONGTYPE; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_rpop(lsmkv_db *db,
-                        const void *key,
-                        size_t klen,
-                        lsmkv_buf *out,
-                        lsmkv_err *err);
-
-/*
- RPOP with a count: takes up to that many of the last elements. *out, which may be NULL,
- receives an array of them, to be freed by lsmkv_reply_free.
-
- OK; NOT_FOUND: there is no such list; WRONGTYPE; INVALID: the count is negative; any of a
- write.
- */
-LSMKV_API
-lsmkv_status lsmkv_rpop_count(lsmkv_db *db,
-                              const void *key,
-                              size_t klen,
-                              int64_t count,
-                              lsmkv_reply **out,
-                              lsmkv_err *err);
-
-/*
- LINDEX: the element at an index; a negative one counts from the end. *out receives the
- bytes, to be released by lsmkv_buf_release.
+ LINDEX: returns the element at an index. A negative index counts from the end. *out receives
+ the element, to be released by lsmkv_buf_release.
 
  OK; NOT_FOUND; WRONGTYPE; any of a read.
  */
@@ -1845,25 +1822,11 @@ lsmkv_status lsmkv_lindex(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- LSET: replaces the element at an index.
+ LINSERT: inserts an element before (LSMKV_BEFORE) or after (LSMKV_AFTER) the first element
+ that equals pivot. *length, which may be NULL, receives the new length, -1 if no element
+ equals pivot, 0 if there is no list.
 
- OK; NO_SUCH_KEY; OUT_OF_RANGE: there is no such element; WRONGTYPE; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_lset(lsmkv_db *db,
-                        const void *key,
-                        size_t klen,
-                        int64_t index,
-                        const void *element,
-                        size_t elen,
-                        lsmkv_err *err);
-
-/*
- LINSERT: inserts an element before (LSMKV_BEFORE) or after (LSMKV_AFTER) the first one that
- equals pivot. *length, which may be NULL, receives the new length; -1: there is no such
- element; 0: no such list.
-
- OK; WRONGTYPE; INVALID: where names no place; any of a write.
+ OK; WRONGTYPE; INVALID: place has no such value; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_linsert(lsmkv_db *db,
@@ -1878,12 +1841,24 @@ lsmkv_status lsmkv_linsert(lsmkv_db *db,
                            lsmkv_err *err);
 
 /*
- LMOVE: takes an element from an end of source, LSMKV_LEFT or LSMKV_RIGHT, and adds it at an
- end of destination, which may be the same list. *out, which may be NULL, receives the bytes,
- to be released by lsmkv_buf_release.
+ LLEN: returns the number of elements. *out, which may be NULL, receives the number.
 
- OK; NOT_FOUND: there is no source; WRONGTYPE; INVALID: from or to names no end; any of a
- write.
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_llen(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        int64_t *out,
+                        lsmkv_err *err);
+
+/*
+ LMOVE: moves an element from an end of source to an end of destination, each LSMKV_LEFT or
+ LSMKV_RIGHT. Both may be the same list. *out, which may be NULL, receives the element, to be
+ released by lsmkv_buf_release.
+
+ OK; NOT_FOUND: the source does not exist; WRONGTYPE; INVALID: from has no such value, or to
+ has no such value; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_lmove(lsmkv_db *db,
@@ -1897,12 +1872,12 @@ lsmkv_status lsmkv_lmove(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- LMPOP: takes up to count elements from an end, LSMKV_LEFT or LSMKV_RIGHT, of the first of n
- lists that exists. *out, which may be NULL, receives an array of its key and an array of the
- elements, to be freed by lsmkv_reply_free.
+ LMPOP: pops up to count elements from an end, LSMKV_LEFT or LSMKV_RIGHT, of the first of n
+ lists that exists. There are n keys, at least one. *out, which may be NULL, receives an
+ array of the key and an array of the elements, to be freed by lsmkv_reply_free.
 
- OK; NOT_FOUND: there is none; WRONGTYPE; OUT_OF_RANGE: the count is 0; INVALID: it is
- negative, or from names no end; any of a write.
+ OK; NOT_FOUND: none of the lists exists; WRONGTYPE; OUT_OF_RANGE: the count is 0; INVALID:
+ from has no such value, or count is negative; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_lmpop(lsmkv_db *db,
@@ -1914,10 +1889,38 @@ lsmkv_status lsmkv_lmpop(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- LPOS: where an element is that equals this one: the one of that rank, 1 being the first, -1
- the last; looks at maxlen elements, 0 = all. *out, which may be NULL, receives its index.
+ LPOP: pops the first element. *out, which may be NULL, receives the element, to be released
+ by lsmkv_buf_release.
 
- OK; NOT_FOUND; WRONGTYPE; INVALID: rank is 0, or maxlen negative; any of a read.
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lpop(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        lsmkv_buf *out,
+                        lsmkv_err *err);
+
+/*
+ LPOP with a count: pops up to count elements from the front. *out, which may be NULL,
+ receives an array of the elements, to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: the list does not exist; WRONGTYPE; INVALID: count is negative; any of a
+ write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lpop_count(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              int64_t count,
+                              lsmkv_reply **out,
+                              lsmkv_err *err);
+
+/*
+ LPOS: finds an element that equals this one. rank 1 is the first match, -1 the last. At most
+ maxlen elements are compared, 0 for all. *out, which may be NULL, receives its index.
+
+ OK; NOT_FOUND; WRONGTYPE; INVALID: maxlen is negative, or rank is 0; any of a read.
  */
 LSMKV_API
 lsmkv_status lsmkv_lpos(lsmkv_db *db,
@@ -1931,10 +1934,12 @@ lsmkv_status lsmkv_lpos(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- LPOS with a count: as lsmkv_lpos, up to count of them, 0 = all. *out receives an array of
- their indexes, to be freed by lsmkv_reply_free.
+ LPOS with a count: finds up to count elements that equal this one, 0 for all. rank 1 starts
+ at the first match, -1 at the last. At most maxlen elements are compared, 0 for all. *out
+ receives an array of indexes, to be freed by lsmkv_reply_free.
 
- OK; WRONGTYPE; INVALID: rank is 0, or count or maxlen negative; any of a read.
+ OK; WRONGTYPE; INVALID: count is negative, or maxlen is negative, or rank is 0; any of a
+ read.
  */
 LSMKV_API
 lsmkv_status lsmkv_lpos_count(lsmkv_db *db,
@@ -1949,19 +1954,8 @@ lsmkv_status lsmkv_lpos_count(lsmkv_db *db,
                               lsmkv_err *err);
 
 /*
- LLEN: number of elements. *out, which may be NULL, receives the number.
-
- OK; WRONGTYPE; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_llen(lsmkv_db *db,
-                        const void *key,
-                        size_t klen,
-                        int64_t *out,
-                        lsmkv_err *err);
-
-/*
- LPUSH: adds elements in front. *length, which may be NULL, receives the number.
+ LPUSH: adds elements at the front, one after the other. *length, which may be NULL, receives
+ the new length.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -1975,8 +1969,8 @@ lsmkv_status lsmkv_lpush(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- LPUSH: adds elements in front. n items, at least one. *length, which may be NULL, receives
- the number.
+ LPUSH: adds elements at the front, one after the other. There are n items, at least one.
+ *length, which may be NULL, receives the new length.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -1990,8 +1984,8 @@ lsmkv_status lsmkv_lpush_many(lsmkv_db *db,
                               lsmkv_err *err);
 
 /*
- LPUSHX: adds elements in front of a list that exists. *length, which may be NULL, receives
- the number.
+ LPUSHX: adds elements at the front, if the list exists. *length, which may be NULL, receives
+ the new length, 0 if there is no list.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2005,8 +1999,8 @@ lsmkv_status lsmkv_lpushx(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- LPUSHX: adds elements in front of a list that exists. n items, at least one. *length, which
- may be NULL, receives the number.
+ LPUSHX: adds elements at the front, if the list exists. There are n items, at least one.
+ *length, which may be NULL, receives the new length, 0 if there is no list.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2020,8 +2014,8 @@ lsmkv_status lsmkv_lpushx_many(lsmkv_db *db,
                                lsmkv_err *err);
 
 /*
- LRANGE: the elements between two indexes. *out receives an array of byte strings, to be
- freed by lsmkv_reply_free.
+ LRANGE: returns the elements from start to stop, both included. Negative indexes count from
+ the end. *out receives an array of byte strings, to be freed by lsmkv_reply_free.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -2035,7 +2029,8 @@ lsmkv_status lsmkv_lrange(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- LREM: removes elements by value. *removed, which may be NULL, receives the number.
+ LREM: removes elements that equal this one: the first count, all if it is 0, the last ones
+ if it is negative. *removed, which may be NULL, receives the number of elements removed.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2050,7 +2045,21 @@ lsmkv_status lsmkv_lrem(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- LTRIM: leaves only the elements between two indexes.
+ LSET: replaces the element at an index.
+
+ OK; WRONGTYPE; NO_SUCH_KEY; OUT_OF_RANGE: there is no such element; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_lset(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        int64_t index,
+                        const void *element,
+                        size_t elen,
+                        lsmkv_err *err);
+
+/*
+ LTRIM: removes all elements but those from start to stop, both included.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2063,8 +2072,36 @@ lsmkv_status lsmkv_ltrim(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- RPOPLPUSH: moves the last element of a list to the front of the same or another. *out, which
- may be NULL, receives the bytes, to be released by lsmkv_buf_release.
+ RPOP: pops the last element. *out, which may be NULL, receives the element, to be released
+ by lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_rpop(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        lsmkv_buf *out,
+                        lsmkv_err *err);
+
+/*
+ RPOP with a count: pops up to count elements from the end, the last one first. *out, which
+ may be NULL, receives an array of the elements, to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: the list does not exist; WRONGTYPE; INVALID: count is negative; any of a
+ write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_rpop_count(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              int64_t count,
+                              lsmkv_reply **out,
+                              lsmkv_err *err);
+
+/*
+ RPOPLPUSH: moves the last element of a list to the front of the same or another list. *out,
+ which may be NULL, receives the bytes, to be released by lsmkv_buf_release.
 
  OK; NOT_FOUND; WRONGTYPE; any of a write.
  */
@@ -2078,7 +2115,7 @@ lsmkv_status lsmkv_rpoplpush(lsmkv_db *db,
                              lsmkv_err *err);
 
 /*
- RPUSH: adds elements at the end. *length, which may be NULL, receives the number.
+ RPUSH: adds elements at the end. *length, which may be NULL, receives the new length.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2092,8 +2129,8 @@ lsmkv_status lsmkv_rpush(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- RPUSH: adds elements at the end. n items, at least one. *length, which may be NULL, receives
- the number.
+ RPUSH: adds elements at the end. There are n items, at least one. *length, which may be
+ NULL, receives the new length.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2107,8 +2144,8 @@ lsmkv_status lsmkv_rpush_many(lsmkv_db *db,
                               lsmkv_err *err);
 
 /*
- RPUSHX: adds elements at the end of a list that exists. *length, which may be NULL, receives
- the number.
+ RPUSHX: adds elements at the end, if the list exists. *length, which may be NULL, receives
+ the new length, 0 if there is no list.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2122,8 +2159,8 @@ lsmkv_status lsmkv_rpushx(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- RPUSHX: adds elements at the end of a list that exists. n items, at least one. *length,
- which may be NULL, receives the number.
+ RPUSHX: adds elements at the end, if the list exists. There are n items, at least one.
+ *length, which may be NULL, receives the new length, 0 if there is no list.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2139,76 +2176,7 @@ lsmkv_status lsmkv_rpushx_many(lsmkv_db *db,
 /* Sets -------------------------------------------------------------------------------------------- */
 
 /*
- SINTERCARD: how many members all of n sets have; counts no further than limit, 0 = all.
- *out, which may be NULL, receives the number.
-
- OK; WRONGTYPE; INVALID: the limit is negative; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_sintercard(lsmkv_db *db,
-                              const lsmkv_slice *keys,
-                              size_t n,
-                              int64_t limit,
-                              int64_t *out,
-                              lsmkv_err *err);
-
-/*
- SPOP: removes a member chosen at random. *out, which may be NULL, receives it, to be
- released by lsmkv_buf_release.
-
- OK; NOT_FOUND; WRONGTYPE; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_spop(lsmkv_db *db,
-                        const void *key,
-                        size_t klen,
-                        lsmkv_buf *out,
-                        lsmkv_err *err);
-
-/*
- SPOP with a count: removes up to that many members chosen at random. *out, which may be
- NULL, receives a set of them, to be freed by lsmkv_reply_free.
-
- OK; WRONGTYPE; INVALID: the count is negative; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_spop_count(lsmkv_db *db,
-                              const void *key,
-                              size_t klen,
-                              int64_t count,
-                              lsmkv_reply **out,
-                              lsmkv_err *err);
-
-/*
- SRANDMEMBER: a member chosen at random. *out receives the bytes, to be released by
- lsmkv_buf_release.
-
- OK; NOT_FOUND; WRONGTYPE; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_srandmember(lsmkv_db *db,
-                               const void *key,
-                               size_t klen,
-                               lsmkv_buf *out,
-                               lsmkv_err *err);
-
-/*
- SRANDMEMBER with a count: that many different members, all if there are fewer; of a negative
- one as many as asked for, the same one perhaps several times. *out receives an array of
- them, to be freed by lsmkv_reply_free.
-
- OK; WRONGTYPE; INVALID: the count is absurd; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_srandmember_count(lsmkv_db *db,
-                                     const void *key,
-                                     size_t klen,
-                                     int64_t count,
-                                     lsmkv_reply **out,
-                                     lsmkv_err *err);
-
-/*
- SADD: adds members. *added, which may be NULL, receives the number.
+ SADD: adds members. *added, which may be NULL, receives the number of new members.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2222,7 +2190,8 @@ lsmkv_status lsmkv_sadd(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- SADD: adds members. n items, at least one. *added, which may be NULL, receives the number.
+ SADD: adds members. There are n items, at least one. *added, which may be NULL, receives the
+ number of new members.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2236,7 +2205,7 @@ lsmkv_status lsmkv_sadd_many(lsmkv_db *db,
                              lsmkv_err *err);
 
 /*
- SCARD: how many members. *out, which may be NULL, receives the number.
+ SCARD: returns the number of members. *out, which may be NULL, receives the number.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -2248,8 +2217,8 @@ lsmkv_status lsmkv_scard(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- SDIFF: the members of the first set that no other has. n keys, at least one. *out receives a
- set of byte strings, to be freed by lsmkv_reply_free.
+ SDIFF: returns the members of the first set that no other set has. There are n keys, at
+ least one. *out receives a set of byte strings, to be freed by lsmkv_reply_free.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -2261,8 +2230,8 @@ lsmkv_status lsmkv_sdiff_many(lsmkv_db *db,
                               lsmkv_err *err);
 
 /*
- SDIFFSTORE: stores what SDIFF replies. n keys, at least one. *out, which may be NULL,
- receives the number.
+ SDIFFSTORE: stores the members of the first set that no other set has. There are n keys, at
+ least one. *out, which may be NULL, receives the number of members stored.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2276,8 +2245,8 @@ lsmkv_status lsmkv_sdiffstore_many(lsmkv_db *db,
                                    lsmkv_err *err);
 
 /*
- SINTER: the members that all sets have. n keys, at least one. *out receives a set of byte
- strings, to be freed by lsmkv_reply_free.
+ SINTER: returns the members that all sets have. There are n keys, at least one. *out
+ receives a set of byte strings, to be freed by lsmkv_reply_free.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -2289,8 +2258,22 @@ lsmkv_status lsmkv_sinter_many(lsmkv_db *db,
                                lsmkv_err *err);
 
 /*
- SINTERSTORE: stores what SINTER replies. n keys, at least one. *out, which may be NULL,
- receives the number.
+ SINTERCARD: counts the members that all of n sets have, up to limit, 0 for all. There are n
+ keys, at least one. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; INVALID: limit is negative; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sintercard(lsmkv_db *db,
+                              const lsmkv_slice *keys,
+                              size_t n,
+                              int64_t limit,
+                              int64_t *out,
+                              lsmkv_err *err);
+
+/*
+ SINTERSTORE: stores the members that all sets have. There are n keys, at least one. *out,
+ which may be NULL, receives the number of members stored.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2304,7 +2287,8 @@ lsmkv_status lsmkv_sinterstore_many(lsmkv_db *db,
                                     lsmkv_err *err);
 
 /*
- SISMEMBER: whether it is a member. *out, which may be NULL, receives 1 for yes or 0 for no.
+ SISMEMBER: tells whether a set has a member. *out, which may be NULL, receives 1 for yes or
+ 0 for no.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -2318,7 +2302,8 @@ lsmkv_status lsmkv_sismember(lsmkv_db *db,
                              lsmkv_err *err);
 
 /*
- SMEMBERS: all members. *out receives a set of byte strings, to be freed by lsmkv_reply_free.
+ SMEMBERS: returns all members. *out receives a set of byte strings, to be freed by
+ lsmkv_reply_free.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -2330,8 +2315,8 @@ lsmkv_status lsmkv_smembers(lsmkv_db *db,
                             lsmkv_err *err);
 
 /*
- SMISMEMBER: which of these are members. n items, at least one. *out receives an array with 1
- or 0 for each, to be freed by lsmkv_reply_free.
+ SMISMEMBER: tells for each member whether the set has it. There are n items, at least one.
+ *out receives an array with 1 or 0 for each, to be freed by lsmkv_reply_free.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -2362,7 +2347,63 @@ lsmkv_status lsmkv_smove(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- SREM: removes members. *removed, which may be NULL, receives the number.
+ SPOP: removes a random member. *out, which may be NULL, receives the member, to be released
+ by lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_spop(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        lsmkv_buf *out,
+                        lsmkv_err *err);
+
+/*
+ SPOP with a count: removes up to count random members. *out, which may be NULL, receives a
+ set of the members, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: count is negative; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_spop_count(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              int64_t count,
+                              lsmkv_reply **out,
+                              lsmkv_err *err);
+
+/*
+ SRANDMEMBER: returns a random member. *out receives the member, to be released by
+ lsmkv_buf_release.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_srandmember(lsmkv_db *db,
+                               const void *key,
+                               size_t klen,
+                               lsmkv_buf *out,
+                               lsmkv_err *err);
+
+/*
+ SRANDMEMBER with a count: returns up to count different members. A negative count returns
+ exactly that many, and some may repeat. *out receives an array of the members, to be freed
+ by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: count is too large; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_srandmember_count(lsmkv_db *db,
+                                     const void *key,
+                                     size_t klen,
+                                     int64_t count,
+                                     lsmkv_reply **out,
+                                     lsmkv_err *err);
+
+/*
+ SREM: removes members. A set without members is deleted. *removed, which may be NULL,
+ receives the number of members removed.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2376,8 +2417,8 @@ lsmkv_status lsmkv_srem(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- SREM: removes members. n items, at least one. *removed, which may be NULL, receives the
- number.
+ SREM: removes members. A set without members is deleted. There are n items, at least one.
+ *removed, which may be NULL, receives the number of members removed.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2391,8 +2432,8 @@ lsmkv_status lsmkv_srem_many(lsmkv_db *db,
                              lsmkv_err *err);
 
 /*
- SUNION: the members of any of the sets. n keys, at least one. *out receives a set of byte
- strings, to be freed by lsmkv_reply_free.
+ SUNION: returns the members of any of the sets. There are n keys, at least one. *out
+ receives a set of byte strings, to be freed by lsmkv_reply_free.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -2404,8 +2445,8 @@ lsmkv_status lsmkv_sunion_many(lsmkv_db *db,
                                lsmkv_err *err);
 
 /*
- SUNIONSTORE: stores what SUNION replies. n keys, at least one. *out, which may be NULL,
- receives the number.
+ SUNIONSTORE: stores the members of any of the sets. There are n keys, at least one. *out,
+ which may be NULL, receives the number of members stored.
 
  OK; WRONGTYPE; any of a write.
  */
@@ -2421,10 +2462,10 @@ lsmkv_status lsmkv_sunionstore_many(lsmkv_db *db,
 /* Sorted sets ------------------------------------------------------------------------------------- */
 
 /*
- ZADD: gives a member a score. *added, which may be NULL, receives 1 if the member is new,
- else 0.
+ ZADD: adds a member with a score, or changes its score. *added, which may be NULL, receives
+ 1 if the member is new, else 0.
 
- OK; WRONGTYPE; NOT_FLOAT: the score is NaN; any of a write.
+ OK; WRONGTYPE; NOT_FLOAT: a score is NaN; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_zadd(lsmkv_db *db,
@@ -2438,9 +2479,9 @@ lsmkv_status lsmkv_zadd(lsmkv_db *db,
 
 /*
  ZADD with options: flags NX or XX, GT or LT, CH. *changed, which may be NULL, receives 1 if
- the member is new or, with CH, its score has changed, else 0.
+ the member is new or, with CH, its score changed, else 0.
 
- OK; WRONGTYPE; NOT_FLOAT: the score is NaN; INVALID: a flag; any of a write.
+ OK; WRONGTYPE; NOT_FLOAT: a score is NaN; INVALID: a flag; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_zadd_opt(lsmkv_db *db,
@@ -2454,11 +2495,11 @@ lsmkv_status lsmkv_zadd_opt(lsmkv_db *db,
                             lsmkv_err *err);
 
 /*
- ZADD: gives n members scores: items[i] gets scores[i]. Flags as in lsmkv_zadd_opt. *changed,
- which may be NULL, receives how many members are new or, with CH, changed.
+ ZADD: adds n members, or changes their scores. Flags NX or XX, GT or LT, CH. items[i] gets
+ scores[i]; there is at least one. *changed, which may be NULL, receives the number of
+ members that are new or, with CH, changed.
 
- OK; WRONGTYPE; NOT_FLOAT: a score is NaN; INVALID: a flag; MISUSE: scores is NULL; any of a
- write.
+ OK; WRONGTYPE; NOT_FLOAT: a score is NaN; INVALID: a flag; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_zadd_many(lsmkv_db *db,
@@ -2472,11 +2513,11 @@ lsmkv_status lsmkv_zadd_many(lsmkv_db *db,
                              lsmkv_err *err);
 
 /*
- ZADD with INCR: adds to the score of a member, 0 if it is not there, as far as the flags of
- lsmkv_zadd_opt allow. *out, which may be NULL, receives the new score.
+ ZADD with INCR: adds to the score of a member, 0 if it is missing. Flags NX or XX, GT or LT,
+ CH. *out, which may be NULL, receives the new score.
 
- OK; SKIPPED: a flag forbade it; WRONGTYPE; NOT_FLOAT: the sum is no number; INVALID: a flag;
- any of a write.
+ OK; SKIPPED: a flag forbade the change; WRONGTYPE; NOT_FLOAT: the increment or the sum is
+ not a number; INVALID: a flag; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_zadd_incr(lsmkv_db *db,
@@ -2490,10 +2531,69 @@ lsmkv_status lsmkv_zadd_incr(lsmkv_db *db,
                              lsmkv_err *err);
 
 /*
- ZINCRBY: adds to the score of a member, 0 if it is not there. *out, which may be NULL,
+ ZCARD: returns the number of members. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zcard(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         int64_t *out,
+                         lsmkv_err *err);
+
+/*
+ ZCOUNT: counts the members with scores from min to max. The flags MINEX and MAXEX exclude
+ the bounds themselves. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; NOT_FLOAT: a bound is NaN; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zcount(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          double min,
+                          double max,
+                          uint32_t flags,
+                          int64_t *out,
+                          lsmkv_err *err);
+
+/*
+ ZDIFF: returns the members of the first of n keys that no other has. Flag WITHSCORES. There
+ are n keys, at least one. *out receives an array of members, or of members and scores in
+ turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zdiff(lsmkv_db *db,
+                         const lsmkv_slice *keys,
+                         size_t n,
+                         uint32_t flags,
+                         lsmkv_reply **out,
+                         lsmkv_err *err);
+
+/*
+ ZDIFFSTORE: stores at destination the members of the first of n keys that no other has.
+ There are n keys, at least one. *length, which may be NULL, receives the number of members
+ stored.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zdiffstore(lsmkv_db *db,
+                              const void *destination,
+                              size_t dlen,
+                              const lsmkv_slice *keys,
+                              size_t n,
+                              int64_t *length,
+                              lsmkv_err *err);
+
+/*
+ ZINCRBY: adds to the score of a member, 0 if it is missing. *out, which may be NULL,
  receives the new score.
 
- OK; WRONGTYPE; NOT_FLOAT: the sum is no number; any of a write.
+ OK; WRONGTYPE; NOT_FLOAT: the increment or the sum is not a number; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_zincrby(lsmkv_db *db,
@@ -2506,20 +2606,100 @@ lsmkv_status lsmkv_zincrby(lsmkv_db *db,
                            lsmkv_err *err);
 
 /*
- ZCARD: number of members. *out, which may be NULL, receives the number.
+ ZINTER: returns the members that all of n keys have. Each score is multiplied by the weight
+ of its key, 1 by default, and the scores of a member are combined by aggregate: LSMKV_SUM,
+ LSMKV_MIN or LSMKV_MAX. Flag WITHSCORES. There are n keys, at least one. weights holds n
+ numbers, or is NULL. *out receives an array of members, or of members and scores in turn, to
+ be freed by lsmkv_reply_free.
 
- OK; WRONGTYPE; any of a read.
+ OK; WRONGTYPE; NOT_FLOAT: a weight is NaN; INVALID: aggregate has no such value, or a flag;
+ any of a read.
  */
 LSMKV_API
-lsmkv_status lsmkv_zcard(lsmkv_db *db,
-                         const void *key,
-                         size_t klen,
-                         int64_t *out,
+lsmkv_status lsmkv_zinter(lsmkv_db *db,
+                          const lsmkv_slice *keys,
+                          size_t n,
+                          const double *weights,
+                          int32_t aggregate,
+                          uint32_t flags,
+                          lsmkv_reply **out,
+                          lsmkv_err *err);
+
+/*
+ ZINTERCARD: counts the members that all of n keys have, up to limit, 0 for all. There are n
+ keys, at least one. *out, which may be NULL, receives the number.
+
+ OK; WRONGTYPE; INVALID: limit is negative; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zintercard(lsmkv_db *db,
+                              const lsmkv_slice *keys,
+                              size_t n,
+                              int64_t limit,
+                              int64_t *out,
+                              lsmkv_err *err);
+
+/*
+ ZINTERSTORE: stores at destination the members that all of n keys have. Each score is
+ multiplied by the weight of its key, 1 by default, and the scores of a member are combined
+ by aggregate: LSMKV_SUM, LSMKV_MIN or LSMKV_MAX. There are n keys, at least one. weights
+ holds n numbers, or is NULL. *length, which may be NULL, receives the number of members
+ stored.
+
+ OK; WRONGTYPE; NOT_FLOAT: a weight is NaN; INVALID: aggregate has no such value; any of a
+ write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zinterstore(lsmkv_db *db,
+                               const void *destination,
+                               size_t dlen,
+                               const lsmkv_slice *keys,
+                               size_t n,
+                               const double *weights,
+                               int32_t aggregate,
+                               int64_t *length,
+                               lsmkv_err *err);
+
+/*
+ ZLEXCOUNT: counts the members from min to max, if all members have the same score. The flags
+ MINEX and MAXEX exclude the bounds themselves. min may be NULL: then the range is open
+ there. max may be NULL: then the range is open there. *out, which may be NULL, receives the
+ number.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zlexcount(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             const lsmkv_slice *min,
+                             const lsmkv_slice *max,
+                             uint32_t flags,
+                             int64_t *out,
+                             lsmkv_err *err);
+
+/*
+ ZMPOP: removes up to count members with the least (LSMKV_LEAST) or greatest (LSMKV_GREATEST)
+ scores from the first of n keys that exists. There are n keys, at least one. *out, which may
+ be NULL, receives an array of the key and an array of arrays of member and score, to be
+ freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: none of the keys exists; WRONGTYPE; OUT_OF_RANGE: the count is below 1;
+ INVALID: end has no such value; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zmpop(lsmkv_db *db,
+                         const lsmkv_slice *keys,
+                         size_t n,
+                         int32_t end,
+                         int64_t count,
+                         lsmkv_reply **out,
                          lsmkv_err *err);
 
 /*
- ZMSCORE: the scores of members. n items, at least one. *out receives an array with a double
- or nil for each, to be freed by lsmkv_reply_free.
+ ZMSCORE: returns the scores of members, nil for one that is missing. There are n items, at
+ least one. *out receives an array with a double or nil for each, to be freed by
+ lsmkv_reply_free.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -2533,94 +2713,93 @@ lsmkv_status lsmkv_zmscore_many(lsmkv_db *db,
                                 lsmkv_err *err);
 
 /*
- ZRANK: how many members come before one. *out, which may be NULL, receives the number.
+ ZPOPMAX: removes the member with the greatest score. *member receives the member, to be
+ released by lsmkv_buf_release, and *score its score; both may be NULL.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zpopmax(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           lsmkv_buf *member,
+                           double *score,
+                           lsmkv_err *err);
+
+/*
+ ZPOPMAX with a count: removes up to count members with the greatest scores. *out, which may
+ be NULL, receives an array of members and scores in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: count is negative; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zpopmax_count(lsmkv_db *db,
+                                 const void *key,
+                                 size_t klen,
+                                 int64_t count,
+                                 lsmkv_reply **out,
+                                 lsmkv_err *err);
+
+/*
+ ZPOPMIN: removes the member with the least score. *member receives the member, to be
+ released by lsmkv_buf_release, and *score its score; both may be NULL.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zpopmin(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           lsmkv_buf *member,
+                           double *score,
+                           lsmkv_err *err);
+
+/*
+ ZPOPMIN with a count: removes up to count members with the least scores. *out, which may be
+ NULL, receives an array of members and scores in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: count is negative; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zpopmin_count(lsmkv_db *db,
+                                 const void *key,
+                                 size_t klen,
+                                 int64_t count,
+                                 lsmkv_reply **out,
+                                 lsmkv_err *err);
+
+/*
+ ZRANDMEMBER: returns a random member. *out receives the member, to be released by
+ lsmkv_buf_release.
 
  OK; NOT_FOUND; WRONGTYPE; any of a read.
  */
 LSMKV_API
-lsmkv_status lsmkv_zrank(lsmkv_db *db,
-                         const void *key,
-                         size_t klen,
-                         const void *member,
-                         size_t mlen,
-                         int64_t *out,
-                         lsmkv_err *err);
+lsmkv_status lsmkv_zrandmember(lsmkv_db *db,
+                               const void *key,
+                               size_t klen,
+                               lsmkv_buf *out,
+                               lsmkv_err *err);
 
 /*
- ZREM: removes members. *removed, which may be NULL, receives the number.
+ ZRANDMEMBER with a count: returns up to count different members. A negative count returns
+ exactly that many, and some may repeat. Flag WITHSCORES. *out receives an array of members,
+ or of members and scores in turn, to be freed by lsmkv_reply_free.
 
- OK; WRONGTYPE; any of a write.
+ OK; WRONGTYPE; INVALID: count is too large, or a flag; any of a read.
  */
 LSMKV_API
-lsmkv_status lsmkv_zrem(lsmkv_db *db,
-                        const void *key,
-                        size_t klen,
-                        const void *member,
-                        size_t mlen,
-                        int64_t *removed,
-                        lsmkv_err *err);
+lsmkv_status lsmkv_zrandmember_count(lsmkv_db *db,
+                                     const void *key,
+                                     size_t klen,
+                                     int64_t count,
+                                     uint32_t flags,
+                                     lsmkv_reply **out,
+                                     lsmkv_err *err);
 
 /*
- ZREM: removes members. n items, at least one. *removed, which may be NULL, receives the
- number.
-
- OK; WRONGTYPE; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_zrem_many(lsmkv_db *db,
-                             const void *key,
-                             size_t klen,
-                             const lsmkv_slice *items,
-                             size_t n,
-                             int64_t *removed,
-                             lsmkv_err *err);
-
-/*
- ZREMRANGEBYRANK: removes the members from one position to another. *removed, which may be
- NULL, receives the number.
-
- OK; WRONGTYPE; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_zremrangebyrank(lsmkv_db *db,
-                                   const void *key,
-                                   size_t klen,
-                                   int64_t start,
-                                   int64_t stop,
-                                   int64_t *removed,
-                                   lsmkv_err *err);
-
-/*
- ZREVRANK: how many members come after one. *out, which may be NULL, receives the number.
-
- OK; NOT_FOUND; WRONGTYPE; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_zrevrank(lsmkv_db *db,
-                            const void *key,
-                            size_t klen,
-                            const void *member,
-                            size_t mlen,
-                            int64_t *out,
-                            lsmkv_err *err);
-
-/*
- ZSCORE: the score of a member. *out, which may be NULL, receives the number.
-
- OK; NOT_FOUND; WRONGTYPE; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_zscore(lsmkv_db *db,
-                          const void *key,
-                          size_t klen,
-                          const void *member,
-                          size_t mlen,
-                          double *out,
-                          lsmkv_err *err);
-
-/*
- ZRANGE: the members from one position to another, both included; negative ones count from
- the end. *out receives an array of members, to be freed by lsmkv_reply_free.
+ ZRANGE: returns the members from rank start to rank stop, both included. Negative ranks
+ count from the end. *out receives an array of members, to be freed by lsmkv_reply_free.
 
  OK; WRONGTYPE; any of a read.
  */
@@ -2634,8 +2813,9 @@ lsmkv_status lsmkv_zrange(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- ZRANGE with options: flags REV, WITHSCORES. *out receives an array of members, or of members
- and scores in turn, to be freed by lsmkv_reply_free.
+ ZRANGE with options: returns the members from rank start to rank stop, both included.
+ Negative ranks count from the end. Flags REV, WITHSCORES. *out receives an array of members,
+ or of members and scores in turn, to be freed by lsmkv_reply_free.
 
  OK; WRONGTYPE; INVALID: a flag; any of a read.
  */
@@ -2650,66 +2830,11 @@ lsmkv_status lsmkv_zrange_opt(lsmkv_db *db,
                               lsmkv_err *err);
 
 /*
- ZREVRANGE: the members from one position to another, the last one being at position 0. Flag
- WITHSCORES. *out receives an array of members, or of members and scores in turn, to be freed
- by lsmkv_reply_free.
-
- OK; WRONGTYPE; INVALID: a flag; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_zrevrange(lsmkv_db *db,
-                             const void *key,
-                             size_t klen,
-                             int64_t start,
-                             int64_t stop,
-                             uint32_t flags,
-                             lsmkv_reply **out,
-                             lsmkv_err *err);
-
-/*
- ZRANGEBYSCORE: the members with scores from min to max, MINEX and MAXEX exclude the bounds
- themselves, an infinite one is open; flags REV, WITHSCORES; offset members are passed and at
- most count given, count < 0 = all. *out receives an array of members, or of members and
- scores in turn, to be freed by lsmkv_reply_free.
-
- OK; WRONGTYPE; NOT_FLOAT: a bound is NaN; INVALID: a flag; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_zrangebyscore(lsmkv_db *db,
-                                 const void *key,
-                                 size_t klen,
-                                 double min,
-                                 double max,
-                                 uint32_t flags,
-                                 int64_t offset,
-                                 int64_t count,
-                                 lsmkv_reply **out,
-                                 lsmkv_err *err);
-
-/*
- ZREVRANGEBYSCORE: as lsmkv_zrangebyscore, the last one first; the greatest score comes
- first. Flags WITHSCORES, MINEX, MAXEX. *out receives an array of members, or of members and
- scores in turn, to be freed by lsmkv_reply_free.
-
- OK; WRONGTYPE; NOT_FLOAT: a bound is NaN; INVALID: a flag; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_zrevrangebyscore(lsmkv_db *db,
-                                    const void *key,
-                                    size_t klen,
-                                    double max,
-                                    double min,
-                                    uint32_t flags,
-                                    int64_t offset,
-                                    int64_t count,
-                                    lsmkv_reply **out,
-                                    lsmkv_err *err);
-
-/*
- ZRANGEBYLEX: the members from min to max, if all have the same score; NULL is open, MINEX
- and MAXEX exclude the bounds themselves; flag REV; offset members are passed and at most
- count given, count < 0 = all. *out receives an array of members, to be freed by
- lsmkv_reply_free.
+ ZRANGEBYLEX: returns the members from min to max, if all members have the same score. The
+ flags MINEX and MAXEX exclude the bounds themselves; with REV the greatest member comes
+ first. offset members are skipped and at most count returned; a negative count returns all.
+ min may be NULL: then the range is open there. max may be NULL: then the range is open
+ there. *out receives an array of members, to be freed by lsmkv_reply_free.
 
  OK; WRONGTYPE; INVALID: a flag; any of a read.
  */
@@ -2726,92 +2851,29 @@ lsmkv_status lsmkv_zrangebylex(lsmkv_db *db,
                                lsmkv_err *err);
 
 /*
- ZREVRANGEBYLEX: as lsmkv_zrangebylex, the last one first; the greatest member comes first.
- Flags MINEX, MAXEX. *out receives an array of members, to be freed by lsmkv_reply_free.
-
- OK; WRONGTYPE; INVALID: a flag; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_zrevrangebylex(lsmkv_db *db,
-                                  const void *key,
-                                  size_t klen,
-                                  const lsmkv_slice *max,
-                                  const lsmkv_slice *min,
-                                  uint32_t flags,
-                                  int64_t offset,
-                                  int64_t count,
-                                  lsmkv_reply **out,
-                                  lsmkv_err *err);
-
-/*
- ZCOUNT: how many members have scores from min to max, MINEX and MAXEX exclude the bounds
- themselves, an infinite one is open. *out, which may be NULL, receives the number.
+ ZRANGEBYSCORE: returns the members with scores from min to max. The flags MINEX and MAXEX
+ exclude the bounds themselves; with REV the greatest score comes first. offset members are
+ skipped and at most count returned; a negative count returns all. Flag WITHSCORES. *out
+ receives an array of members, or of members and scores in turn, to be freed by
+ lsmkv_reply_free.
 
  OK; WRONGTYPE; NOT_FLOAT: a bound is NaN; INVALID: a flag; any of a read.
  */
 LSMKV_API
-lsmkv_status lsmkv_zcount(lsmkv_db *db,
-                          const void *key,
-                          size_t klen,
-                          double min,
-                          double max,
-                          uint32_t flags,
-                          int64_t *out,
-                          lsmkv_err *err);
+lsmkv_status lsmkv_zrangebyscore(lsmkv_db *db,
+                                 const void *key,
+                                 size_t klen,
+                                 double min,
+                                 double max,
+                                 uint32_t flags,
+                                 int64_t offset,
+                                 int64_t count,
+                                 lsmkv_reply **out,
+                                 lsmkv_err *err);
 
 /*
- ZLEXCOUNT: how many members from min to max, if all have the same score. NULL is open, MINEX
- and MAXEX exclude the bounds themselves. *out, which may be NULL, receives the number.
-
- OK; WRONGTYPE; INVALID: a flag; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_zlexcount(lsmkv_db *db,
-                             const void *key,
-                             size_t klen,
-                             const lsmkv_slice *min,
-                             const lsmkv_slice *max,
-                             uint32_t flags,
-                             int64_t *out,
-                             lsmkv_err *err);
-
-/*
- ZREMRANGEBYSCORE: removes the members with scores from min to max, MINEX and MAXEX exclude
- the bounds themselves, an infinite one is open. *removed, which may be NULL, receives how
- many there were.
-
- OK; WRONGTYPE; NOT_FLOAT: a bound is NaN; INVALID: a flag; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_zremrangebyscore(lsmkv_db *db,
-                                    const void *key,
-                                    size_t klen,
-                                    double min,
-                                    double max,
-                                    uint32_t flags,
-                                    int64_t *removed,
-                                    lsmkv_err *err);
-
-/*
- ZREMRANGEBYLEX: removes the members from min to max, if all have the same score. NULL is
- open, MINEX and MAXEX exclude the bounds themselves. *removed, which may be NULL, receives
- how many there were.
-
- OK; WRONGTYPE; INVALID: a flag; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_zremrangebylex(lsmkv_db *db,
-                                  const void *key,
-                                  size_t klen,
-                                  const lsmkv_slice *min,
-                                  const lsmkv_slice *max,
-                                  uint32_t flags,
-                                  int64_t *removed,
-                                  lsmkv_err *err);
-
-/*
- ZRANGESTORE: makes destination the members of source from one position to another. Flag REV.
- *length, which may be NULL, receives how many there are.
+ ZRANGESTORE: stores at destination the members of source from rank start to rank stop, both
+ included. Flag REV. *length, which may be NULL, receives the number of members stored.
 
  OK; WRONGTYPE; INVALID: a flag; any of a write.
  */
@@ -2828,8 +2890,10 @@ lsmkv_status lsmkv_zrangestore(lsmkv_db *db,
                                lsmkv_err *err);
 
 /*
- ZRANGESTORE with BYSCORE: makes destination the members of source that lsmkv_zrangebyscore
- gives. Flags REV, MINEX, MAXEX. *length, which may be NULL, receives how many there are.
+ ZRANGESTORE with BYSCORE: stores at destination the members of source with scores from min
+ to max. The flags MINEX and MAXEX exclude the bounds themselves; REV starts at the greatest
+ score. offset members are skipped and at most count stored; a negative count stores all.
+ *length, which may be NULL, receives the number of members stored.
 
  OK; WRONGTYPE; NOT_FLOAT: a bound is NaN; INVALID: a flag; any of a write.
  */
@@ -2848,8 +2912,11 @@ lsmkv_status lsmkv_zrangestore_byscore(lsmkv_db *db,
                                        lsmkv_err *err);
 
 /*
- ZRANGESTORE with BYLEX: makes destination the members of source that lsmkv_zrangebylex
- gives. Flags REV, MINEX, MAXEX. *length, which may be NULL, receives how many there are.
+ ZRANGESTORE with BYLEX: stores at destination the members of source from min to max, if all
+ have the same score. The flags MINEX and MAXEX exclude the bounds themselves; REV starts at
+ the greatest member. offset members are skipped and at most count stored; a negative count
+ stores all. min may be NULL: then the range is open there. max may be NULL: then the range
+ is open there. *length, which may be NULL, receives the number of members stored.
 
  OK; WRONGTYPE; INVALID: a flag; any of a write.
  */
@@ -2868,154 +2935,196 @@ lsmkv_status lsmkv_zrangestore_bylex(lsmkv_db *db,
                                      lsmkv_err *err);
 
 /*
- ZPOPMIN: removes the member with the least score. *member receives it, to be released by
- lsmkv_buf_release, and *score its score; both may be NULL.
+ ZRANK: returns the rank of a member: how many members precede it. *out, which may be NULL,
+ receives the rank.
 
- OK; NOT_FOUND; WRONGTYPE; any of a write.
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
  */
 LSMKV_API
-lsmkv_status lsmkv_zpopmin(lsmkv_db *db,
-                           const void *key,
-                           size_t klen,
-                           lsmkv_buf *member,
-                           double *score,
-                           lsmkv_err *err);
-
-/*
- ZPOPMIN with a count: removes up to that many members with the least scores. *out, which may
- be NULL, receives an array of members and scores in turn, to be freed by lsmkv_reply_free.
-
- OK; WRONGTYPE; INVALID: the count is negative; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_zpopmin_count(lsmkv_db *db,
-                                 const void *key,
-                                 size_t klen,
-                                 int64_t count,
-                                 lsmkv_reply **out,
-                                 lsmkv_err *err);
-
-/*
- ZPOPMAX: removes the member with the greatest score. *member receives it, to be released by
- lsmkv_buf_release, and *score its score; both may be NULL.
-
- OK; NOT_FOUND; WRONGTYPE; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_zpopmax(lsmkv_db *db,
-                           const void *key,
-                           size_t klen,
-                           lsmkv_buf *member,
-                           double *score,
-                           lsmkv_err *err);
-
-/*
- ZPOPMAX with a count: removes up to that many members with the greatest scores. *out, which
- may be NULL, receives an array of members and scores in turn, to be freed by
- lsmkv_reply_free.
-
- OK; WRONGTYPE; INVALID: the count is negative; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_zpopmax_count(lsmkv_db *db,
-                                 const void *key,
-                                 size_t klen,
-                                 int64_t count,
-                                 lsmkv_reply **out,
-                                 lsmkv_err *err);
-
-/*
- ZMPOP: removes up to count members with the least (LSMKV_LEAST) or greatest (LSMKV_GREATEST)
- scores of the first of n keys that exists. *out, which may be NULL, receives an array of its
- key and an array of arrays of member and score, to be freed by lsmkv_reply_free.
-
- OK; NOT_FOUND: there is none; WRONGTYPE; OUT_OF_RANGE: the count is below 1; INVALID: end
- names none; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_zmpop(lsmkv_db *db,
-                         const lsmkv_slice *keys,
-                         size_t n,
-                         int32_t end,
-                         int64_t count,
-                         lsmkv_reply **out,
+lsmkv_status lsmkv_zrank(lsmkv_db *db,
+                         const void *key,
+                         size_t klen,
+                         const void *member,
+                         size_t mlen,
+                         int64_t *out,
                          lsmkv_err *err);
 
 /*
- ZDIFF: the members of the first of n keys that no other has. Flag WITHSCORES. *out receives
- an array of members, or of members and scores in turn, to be freed by lsmkv_reply_free.
-
- OK; WRONGTYPE; INVALID: a flag; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_zdiff(lsmkv_db *db,
-                         const lsmkv_slice *keys,
-                         size_t n,
-                         uint32_t flags,
-                         lsmkv_reply **out,
-                         lsmkv_err *err);
-
-/*
- ZDIFFSTORE: makes destination the difference of n keys. *length, which may be NULL, receives
- how many members it has.
+ ZREM: removes members. A sorted set without members is deleted. *removed, which may be NULL,
+ receives the number of members removed.
 
  OK; WRONGTYPE; any of a write.
  */
 LSMKV_API
-lsmkv_status lsmkv_zdiffstore(lsmkv_db *db,
-                              const void *destination,
-                              size_t dlen,
-                              const lsmkv_slice *keys,
-                              size_t n,
-                              int64_t *length,
-                              lsmkv_err *err);
+lsmkv_status lsmkv_zrem(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        const void *member,
+                        size_t mlen,
+                        int64_t *removed,
+                        lsmkv_err *err);
 
 /*
- ZINTER: the members that all of n keys have, each weighted by weights[i], or all alike if
- weights is NULL; a member of several has their scores combined as aggregate says: LSMKV_SUM,
- LSMKV_MIN or LSMKV_MAX. Flag WITHSCORES. *out receives an array of members, or of members
- and scores in turn, to be freed by lsmkv_reply_free.
+ ZREM: removes members. A sorted set without members is deleted. There are n items, at least
+ one. *removed, which may be NULL, receives the number of members removed.
 
- OK; WRONGTYPE; NOT_FLOAT: a weight is NaN; INVALID: a flag, or no such aggregate; any of a
- read.
+ OK; WRONGTYPE; any of a write.
  */
 LSMKV_API
-lsmkv_status lsmkv_zinter(lsmkv_db *db,
-                          const lsmkv_slice *keys,
-                          size_t n,
-                          const double *weights,
-                          int32_t aggregate,
-                          uint32_t flags,
-                          lsmkv_reply **out,
+lsmkv_status lsmkv_zrem_many(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             const lsmkv_slice *items,
+                             size_t n,
+                             int64_t *removed,
+                             lsmkv_err *err);
+
+/*
+ ZREMRANGEBYLEX: removes the members from min to max, if all members have the same score. The
+ flags MINEX and MAXEX exclude the bounds themselves. min may be NULL: then the range is open
+ there. max may be NULL: then the range is open there. *removed, which may be NULL, receives
+ the number of members removed.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zremrangebylex(lsmkv_db *db,
+                                  const void *key,
+                                  size_t klen,
+                                  const lsmkv_slice *min,
+                                  const lsmkv_slice *max,
+                                  uint32_t flags,
+                                  int64_t *removed,
+                                  lsmkv_err *err);
+
+/*
+ ZREMRANGEBYRANK: removes the members from rank start to rank stop, both included. *removed,
+ which may be NULL, receives the number of members removed.
+
+ OK; WRONGTYPE; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zremrangebyrank(lsmkv_db *db,
+                                   const void *key,
+                                   size_t klen,
+                                   int64_t start,
+                                   int64_t stop,
+                                   int64_t *removed,
+                                   lsmkv_err *err);
+
+/*
+ ZREMRANGEBYSCORE: removes the members with scores from min to max. The flags MINEX and MAXEX
+ exclude the bounds themselves. *removed, which may be NULL, receives the number of members
+ removed.
+
+ OK; WRONGTYPE; NOT_FLOAT: a bound is NaN; INVALID: a flag; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zremrangebyscore(lsmkv_db *db,
+                                    const void *key,
+                                    size_t klen,
+                                    double min,
+                                    double max,
+                                    uint32_t flags,
+                                    int64_t *removed,
+                                    lsmkv_err *err);
+
+/*
+ ZREVRANGE: returns the members from rank start to rank stop, both included, where rank 0 is
+ the greatest score. Flag WITHSCORES. *out receives an array of members, or of members and
+ scores in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrevrange(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             int64_t start,
+                             int64_t stop,
+                             uint32_t flags,
+                             lsmkv_reply **out,
+                             lsmkv_err *err);
+
+/*
+ ZREVRANGEBYLEX: returns the members from max down to min, if all members have the same
+ score. The flags MINEX and MAXEX exclude the bounds themselves. offset members are skipped
+ and at most count returned; a negative count returns all. max may be NULL: then the range is
+ open there. min may be NULL: then the range is open there. *out receives an array of
+ members, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrevrangebylex(lsmkv_db *db,
+                                  const void *key,
+                                  size_t klen,
+                                  const lsmkv_slice *max,
+                                  const lsmkv_slice *min,
+                                  uint32_t flags,
+                                  int64_t offset,
+                                  int64_t count,
+                                  lsmkv_reply **out,
+                                  lsmkv_err *err);
+
+/*
+ ZREVRANGEBYSCORE: returns the members with scores from max down to min. The flags MINEX and
+ MAXEX exclude the bounds themselves. offset members are skipped and at most count returned;
+ a negative count returns all. Flag WITHSCORES. *out receives an array of members, or of
+ members and scores in turn, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; NOT_FLOAT: a bound is NaN; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrevrangebyscore(lsmkv_db *db,
+                                    const void *key,
+                                    size_t klen,
+                                    double max,
+                                    double min,
+                                    uint32_t flags,
+                                    int64_t offset,
+                                    int64_t count,
+                                    lsmkv_reply **out,
+                                    lsmkv_err *err);
+
+/*
+ ZREVRANK: returns the rank of a member from the end: how many members follow it. *out, which
+ may be NULL, receives the rank.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zrevrank(lsmkv_db *db,
+                            const void *key,
+                            size_t klen,
+                            const void *member,
+                            size_t mlen,
+                            int64_t *out,
+                            lsmkv_err *err);
+
+/*
+ ZSCORE: returns the score of a member. *out, which may be NULL, receives the score.
+
+ OK; NOT_FOUND; WRONGTYPE; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_zscore(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          const void *member,
+                          size_t mlen,
+                          double *out,
                           lsmkv_err *err);
 
 /*
- ZINTERSTORE: makes destination the intersection of n keys, each weighted by weights[i], or
- all alike if weights is NULL; a member of several has their scores combined as aggregate
- says: LSMKV_SUM, LSMKV_MIN or LSMKV_MAX. *length, which may be NULL, receives how many
- members it has.
+ ZUNION: returns the members of any of n keys. Each score is multiplied by the weight of its
+ key, 1 by default, and the scores of a member are combined by aggregate: LSMKV_SUM,
+ LSMKV_MIN or LSMKV_MAX. Flag WITHSCORES. There are n keys, at least one. weights holds n
+ numbers, or is NULL. *out receives an array of members, or of members and scores in turn, to
+ be freed by lsmkv_reply_free.
 
- OK; WRONGTYPE; NOT_FLOAT: a weight is NaN; INVALID: no such aggregate; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_zinterstore(lsmkv_db *db,
-                               const void *destination,
-                               size_t dlen,
-                               const lsmkv_slice *keys,
-                               size_t n,
-                               const double *weights,
-                               int32_t aggregate,
-                               int64_t *length,
-                               lsmkv_err *err);
-
-/*
- ZUNION: the members of any of n keys, each weighted by weights[i], or all alike if weights
- is NULL; a member of several has their scores combined as aggregate says: LSMKV_SUM,
- LSMKV_MIN or LSMKV_MAX. Flag WITHSCORES. *out receives an array of members, or of members
- and scores in turn, to be freed by lsmkv_reply_free.
-
- OK; WRONGTYPE; NOT_FLOAT: a weight is NaN; INVALID: a flag, or no such aggregate; any of a
- read.
+ OK; WRONGTYPE; NOT_FLOAT: a weight is NaN; INVALID: aggregate has no such value, or a flag;
+ any of a read.
  */
 LSMKV_API
 lsmkv_status lsmkv_zunion(lsmkv_db *db,
@@ -3028,12 +3137,13 @@ lsmkv_status lsmkv_zunion(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- ZUNIONSTORE: makes destination the union of n keys, each weighted by weights[i], or all
- alike if weights is NULL; a member of several has their scores combined as aggregate says:
- LSMKV_SUM, LSMKV_MIN or LSMKV_MAX. *length, which may be NULL, receives how many members it
- has.
+ ZUNIONSTORE: stores at destination the members of any of n keys. Each score is multiplied by
+ the weight of its key, 1 by default, and the scores of a member are combined by aggregate:
+ LSMKV_SUM, LSMKV_MIN or LSMKV_MAX. There are n keys, at least one. weights holds n numbers,
+ or is NULL. *length, which may be NULL, receives the number of members stored.
 
- OK; WRONGTYPE; NOT_FLOAT: a weight is NaN; INVALID: no such aggregate; any of a write.
+ OK; WRONGTYPE; NOT_FLOAT: a weight is NaN; INVALID: aggregate has no such value; any of a
+ write.
  */
 LSMKV_API
 lsmkv_status lsmkv_zunionstore(lsmkv_db *db,
@@ -3046,175 +3156,12 @@ lsmkv_status lsmkv_zunionstore(lsmkv_db *db,
                                int64_t *length,
                                lsmkv_err *err);
 
-/*
- ZINTERCARD: how many members all of n keys have; counts no further than limit, 0 = all.
- *out, which may be NULL, receives the number.
-
- OK; WRONGTYPE; INVALID: the limit is negative; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_zintercard(lsmkv_db *db,
-                              const lsmkv_slice *keys,
-                              size_t n,
-                              int64_t limit,
-                              int64_t *out,
-                              lsmkv_err *err);
-
-/*
- ZRANDMEMBER: a member by chance. *out receives the bytes, to be released by
- lsmkv_buf_release.
-
- OK; NOT_FOUND; WRONGTYPE; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_zrandmember(lsmkv_db *db,
-                               const void *key,
-                               size_t klen,
-                               lsmkv_buf *out,
-                               lsmkv_err *err);
-
-/*
- ZRANDMEMBER with a count: that many different members, all if there are fewer; of a negative
- one as many as asked for, the same one perhaps several times. Flag WITHSCORES. *out receives
- an array of members, or of members and scores in turn, to be freed by lsmkv_reply_free.
-
- OK; WRONGTYPE; INVALID: a flag, or the count is absurd; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_zrandmember_count(lsmkv_db *db,
-                                     const void *key,
-                                     size_t klen,
-                                     int64_t count,
-                                     uint32_t flags,
-                                     lsmkv_reply **out,
-                                     lsmkv_err *err);
-
 /* Keys -------------------------------------------------------------------------------------------- */
 
 /*
- EXPIRE: lets a key expire in so many seconds; one that has passed deletes it. *set, which
- may be NULL, receives 1 if the key exists, else 0.
-
- OK; INVALID: too large a time; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_expire(lsmkv_db *db,
-                          const void *key,
-                          size_t klen,
-                          int64_t seconds,
-                          int64_t *set,
-                          lsmkv_err *err);
-
-/*
- EXPIRE with options: only if the key has no expiry (NX), has one (XX), or the new one is
- later (GT) or earlier (LT). *set, which may be NULL, receives 1 if the key exists and the
- condition holds, else 0.
-
- OK; INVALID: a flag, or too large a time; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_expire_opt(lsmkv_db *db,
-                              const void *key,
-                              size_t klen,
-                              int64_t seconds,
-                              uint32_t flags,
-                              int64_t *set,
-                              lsmkv_err *err);
-
-/*
- PEXPIRE: lets a key expire in so many milliseconds; one that has passed deletes it. *set,
- which may be NULL, receives 1 if the key exists, else 0.
-
- OK; INVALID: too large a time; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_pexpire(lsmkv_db *db,
-                           const void *key,
-                           size_t klen,
-                           int64_t ms,
-                           int64_t *set,
-                           lsmkv_err *err);
-
-/*
- PEXPIRE with options: only if the key has no expiry (NX), has one (XX), or the new one is
- later (GT) or earlier (LT). *set, which may be NULL, receives 1 if the key exists and the
- condition holds, else 0.
-
- OK; INVALID: a flag, or too large a time; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_pexpire_opt(lsmkv_db *db,
-                               const void *key,
-                               size_t klen,
-                               int64_t ms,
-                               uint32_t flags,
-                               int64_t *set,
-                               lsmkv_err *err);
-
-/*
- EXPIREAT: lets a key expire at this second since 1970; one that has passed deletes it. *set,
- which may be NULL, receives 1 if the key exists, else 0.
-
- OK; INVALID: too large a time; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_expireat(lsmkv_db *db,
-                            const void *key,
-                            size_t klen,
-                            int64_t seconds,
-                            int64_t *set,
-                            lsmkv_err *err);
-
-/*
- EXPIREAT with options: only if the key has no expiry (NX), has one (XX), or the new one is
- later (GT) or earlier (LT). *set, which may be NULL, receives 1 if the key exists and the
- condition holds, else 0.
-
- OK; INVALID: a flag, or too large a time; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_expireat_opt(lsmkv_db *db,
-                                const void *key,
-                                size_t klen,
-                                int64_t seconds,
-                                uint32_t flags,
-                                int64_t *set,
-                                lsmkv_err *err);
-
-/*
- PEXPIREAT: lets a key expire at this millisecond since 1970; one that has passed deletes it.
- *set, which may be NULL, receives 1 if the key exists, else 0.
-
- OK; INVALID: too large a time; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_pexpireat(lsmkv_db *db,
-                             const void *key,
-                             size_t klen,
-                             int64_t ms,
-                             int64_t *set,
-                             lsmkv_err *err);
-
-/*
- PEXPIREAT with options: only if the key has no expiry (NX), has one (XX), or the new one is
- later (GT) or earlier (LT). *set, which may be NULL, receives 1 if the key exists and the
- condition holds, else 0.
-
- OK; INVALID: a flag, or too large a time; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_pexpireat_opt(lsmkv_db *db,
-                                 const void *key,
-                                 size_t klen,
-                                 int64_t ms,
-                                 uint32_t flags,
-                                 int64_t *set,
-                                 lsmkv_err *err);
-
-/*
- COPY: gives another key the same value and expiry, with the flag REPLACE also in place of
- what has that name. Takes as long as it has members. *copied, which may be NULL, receives 1
- if it was done: not if the source is missing or the destination in the way.
+ COPY: copies a value with its expiry to another key. The flag REPLACE replaces a key that
+ exists. The time is proportional to the number of members. *copied, which may be NULL,
+ receives 1 if it was copied, 0 if the source is missing or the destination exists.
 
  OK; INVALID: a flag, or both are the same key; any of a write.
  */
@@ -3229,10 +3176,12 @@ lsmkv_status lsmkv_copy(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- COPY with DB: as lsmkv_copy, into another database.
+ COPY with DB: copies a value with its expiry to a key of another database. The flag REPLACE
+ replaces a key that exists. *copied, which may be NULL, receives 1 if it was copied, 0 if
+ the source is missing or the destination exists.
 
- OK; INVALID: a flag, or both are the same key; OUT_OF_RANGE: no such database; any of a
- write.
+ OK; OUT_OF_RANGE: there is no such database; INVALID: a flag, or both are the same key; any
+ of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_copy_to(lsmkv_db *db,
@@ -3246,78 +3195,14 @@ lsmkv_status lsmkv_copy_to(lsmkv_db *db,
                            lsmkv_err *err);
 
 /*
- MOVE: takes a key to another database. Waits until no other write is under way. *moved,
- which may be NULL, receives 1 if it was done: not if the key is missing here or exists
- there.
-
- OK; INVALID: it is this database; OUT_OF_RANGE: no such database; any of a write.
- */
-LSMKV_API
-lsmkv_status lsmkv_move(lsmkv_db *db,
-                        const void *key,
-                        size_t klen,
-                        uint32_t database,
-                        int64_t *moved,
-                        lsmkv_err *err);
-
-/*
- TYPE: what a key holds. *kind, which may be NULL, receives LSMKV_STRING, LSMKV_HASH,
- LSMKV_LIST, LSMKV_SET or LSMKV_ZSET.
-
- OK; NOT_FOUND: *kind is 0; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_type(lsmkv_db *db,
-                        const void *key,
-                        size_t klen,
-                        int32_t *kind,
-                        lsmkv_err *err);
-
-/*
- OBJECT ENCODING: the name of the encoding in which Redis would hold a value. *out receives
- it, to be released by lsmkv_buf_release.
-
- OK; NOT_FOUND; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_object_encoding(lsmkv_db *db,
-                                   const void *key,
-                                   size_t klen,
-                                   lsmkv_buf *out,
-                                   lsmkv_err *err);
-
-/*
- FLUSHDB: removes all keys of the database, in the same time however many there are. Waits
- until no other write is under way.
-
- OK; any of a write.
- */
-LSMKV_API lsmkv_status lsmkv_flushdb(lsmkv_db *db, lsmkv_err *err);
-
-/*
- FLUSHALL: removes all keys of all databases.
-
- OK; any of a write.
- */
-LSMKV_API lsmkv_status lsmkv_flushall(lsmkv_db *db, lsmkv_err *err);
-
-/*
- SWAPDB: exchanges what two databases hold, in the same time however much it is. Waits until
- no other write is under way.
-
- OK; INVALID, OUT_OF_RANGE: no such database; any of a write.
- */
-LSMKV_API lsmkv_status lsmkv_swapdb(lsmkv_db *db, uint32_t first, uint32_t second, lsmkv_err *err);
-
-/*
- DBSIZE: how many keys exist, by counting them. *out, which may be NULL, receives the number.
+ DBSIZE: returns the number of keys. *out, which may be NULL, receives the number.
 
  OK; any of a read.
  */
 LSMKV_API lsmkv_status lsmkv_dbsize(lsmkv_db *db, int64_t *out, lsmkv_err *err);
 
 /*
- DEL: removes keys. *deleted, which may be NULL, receives the number.
+ DEL: deletes keys. *deleted, which may be NULL, receives the number of keys deleted.
 
  OK; any of a write.
  */
@@ -3329,7 +3214,8 @@ lsmkv_status lsmkv_del(lsmkv_db *db,
                        lsmkv_err *err);
 
 /*
- DEL: removes keys. n keys, at least one. *deleted, which may be NULL, receives the number.
+ DEL: deletes keys. There are n keys, at least one. *deleted, which may be NULL, receives the
+ number of keys deleted.
 
  OK; any of a write.
  */
@@ -3341,7 +3227,8 @@ lsmkv_status lsmkv_del_many(lsmkv_db *db,
                             lsmkv_err *err);
 
 /*
- EXISTS: how many of the keys exist. *out, which may be NULL, receives the number.
+ EXISTS: counts the keys that exist. A key that is given twice counts twice. *out, which may
+ be NULL, receives the number.
 
  OK; any of a read.
  */
@@ -3353,8 +3240,8 @@ lsmkv_status lsmkv_exists(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- EXISTS: how many of the keys exist. n keys, at least one. *out, which may be NULL, receives
- the number.
+ EXISTS: counts the keys that exist. A key that is given twice counts twice. There are n
+ keys, at least one. *out, which may be NULL, receives the number.
 
  OK; any of a read.
  */
@@ -3366,8 +3253,68 @@ lsmkv_status lsmkv_exists_many(lsmkv_db *db,
                                lsmkv_err *err);
 
 /*
- EXPIRETIME: the second since 1970 at which a key expires; -1: it does not; -2: there is
- none. *out, which may be NULL, receives the number.
+ EXPIRE: sets the time to live of a key in seconds. A time that is not positive deletes the
+ key. *set, which may be NULL, receives 1 if the key exists, else 0.
+
+ OK; INVALID: the time is too large; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_expire(lsmkv_db *db,
+                          const void *key,
+                          size_t klen,
+                          int64_t seconds,
+                          int64_t *set,
+                          lsmkv_err *err);
+
+/*
+ EXPIRE with options: sets the time to live in seconds only if the key has no expiry (NX),
+ has one (XX), or the new one is later (GT) or earlier (LT). *set, which may be NULL,
+ receives 1 if the key exists and the condition holds, else 0.
+
+ OK; INVALID: a flag, or the time is too large; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_expire_opt(lsmkv_db *db,
+                              const void *key,
+                              size_t klen,
+                              int64_t seconds,
+                              uint32_t flags,
+                              int64_t *set,
+                              lsmkv_err *err);
+
+/*
+ EXPIREAT: sets the Unix time in seconds at which a key expires. A time that has passed
+ deletes the key. *set, which may be NULL, receives 1 if the key exists, else 0.
+
+ OK; INVALID: the time is too large; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_expireat(lsmkv_db *db,
+                            const void *key,
+                            size_t klen,
+                            int64_t seconds,
+                            int64_t *set,
+                            lsmkv_err *err);
+
+/*
+ EXPIREAT with options: sets the Unix time in seconds at which a key expires only if the key
+ has no expiry (NX), has one (XX), or the new one is later (GT) or earlier (LT). *set, which
+ may be NULL, receives 1 if the key exists and the condition holds, else 0.
+
+ OK; INVALID: a flag, or the time is too large; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_expireat_opt(lsmkv_db *db,
+                                const void *key,
+                                size_t klen,
+                                int64_t seconds,
+                                uint32_t flags,
+                                int64_t *set,
+                                lsmkv_err *err);
+
+/*
+ EXPIRETIME: returns the Unix time in seconds at which a key expires. *out, which may be
+ NULL, receives it; -1 if the key does not expire, -2 if it does not exist.
 
  OK; any of a read.
  */
@@ -3379,8 +3326,24 @@ lsmkv_status lsmkv_expiretime(lsmkv_db *db,
                               lsmkv_err *err);
 
 /*
- KEYS: the keys that match a pattern. *out receives an array of byte strings, to be freed by
- lsmkv_reply_free.
+ FLUSHALL: deletes all keys of all databases. The time does not depend on their number. Waits
+ until no other write runs.
+
+ OK; any of a write.
+ */
+LSMKV_API lsmkv_status lsmkv_flushall(lsmkv_db *db, lsmkv_err *err);
+
+/*
+ FLUSHDB: deletes all keys of the database. The time does not depend on their number. Waits
+ until no other write runs.
+
+ OK; any of a write.
+ */
+LSMKV_API lsmkv_status lsmkv_flushdb(lsmkv_db *db, lsmkv_err *err);
+
+/*
+ KEYS: returns the keys that match a pattern. *out receives an array of byte strings, to be
+ freed by lsmkv_reply_free.
 
  OK; any of a read.
  */
@@ -3392,7 +3355,35 @@ lsmkv_status lsmkv_keys(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- PERSIST: takes a key's expiry away. *out, which may be NULL, receives 1 for yes or 0 for no.
+ MOVE: moves a key to another database. Waits until no other write runs. *moved, which may be
+ NULL, receives 1 if it was moved, 0 if the key is missing here or exists there.
+
+ OK; OUT_OF_RANGE: there is no such database; INVALID: it is this database; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_move(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        uint32_t database,
+                        int64_t *moved,
+                        lsmkv_err *err);
+
+/*
+ OBJECT ENCODING: returns the name of the encoding in which Redis would store a value. *out
+ receives the name, to be released by lsmkv_buf_release.
+
+ OK; NOT_FOUND; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_object_encoding(lsmkv_db *db,
+                                   const void *key,
+                                   size_t klen,
+                                   lsmkv_buf *out,
+                                   lsmkv_err *err);
+
+/*
+ PERSIST: removes the expiry of a key. *out, which may be NULL, receives 1 for yes or 0 for
+ no.
 
  OK; any of a write.
  */
@@ -3404,8 +3395,68 @@ lsmkv_status lsmkv_persist(lsmkv_db *db,
                            lsmkv_err *err);
 
 /*
- PEXPIRETIME: the millisecond since 1970 at which a key expires; -1: it does not; -2: there
- is none. *out, which may be NULL, receives the number.
+ PEXPIRE: sets the time to live of a key in milliseconds. A time that is not positive deletes
+ the key. *set, which may be NULL, receives 1 if the key exists, else 0.
+
+ OK; INVALID: the time is too large; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pexpire(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           int64_t ms,
+                           int64_t *set,
+                           lsmkv_err *err);
+
+/*
+ PEXPIRE with options: sets the time to live in milliseconds only if the key has no expiry
+ (NX), has one (XX), or the new one is later (GT) or earlier (LT). *set, which may be NULL,
+ receives 1 if the key exists and the condition holds, else 0.
+
+ OK; INVALID: a flag, or the time is too large; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pexpire_opt(lsmkv_db *db,
+                               const void *key,
+                               size_t klen,
+                               int64_t ms,
+                               uint32_t flags,
+                               int64_t *set,
+                               lsmkv_err *err);
+
+/*
+ PEXPIREAT: sets the Unix time in milliseconds at which a key expires. A time that has passed
+ deletes the key. *set, which may be NULL, receives 1 if the key exists, else 0.
+
+ OK; INVALID: the time is too large; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pexpireat(lsmkv_db *db,
+                             const void *key,
+                             size_t klen,
+                             int64_t ms,
+                             int64_t *set,
+                             lsmkv_err *err);
+
+/*
+ PEXPIREAT with options: sets the Unix time in milliseconds at which a key expires only if
+ the key has no expiry (NX), has one (XX), or the new one is later (GT) or earlier (LT).
+ *set, which may be NULL, receives 1 if the key exists and the condition holds, else 0.
+
+ OK; INVALID: a flag, or the time is too large; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pexpireat_opt(lsmkv_db *db,
+                                 const void *key,
+                                 size_t klen,
+                                 int64_t ms,
+                                 uint32_t flags,
+                                 int64_t *set,
+                                 lsmkv_err *err);
+
+/*
+ PEXPIRETIME: returns the Unix time in milliseconds at which a key expires. *out, which may
+ be NULL, receives it; -1 if the key does not expire, -2 if it does not exist.
 
  OK; any of a read.
  */
@@ -3417,8 +3468,8 @@ lsmkv_status lsmkv_pexpiretime(lsmkv_db *db,
                                lsmkv_err *err);
 
 /*
- PTTL: milliseconds until a key expires; -1: it does not; -2: there is none. *ms, which may
- be NULL, receives the number.
+ PTTL: returns the remaining time to live of a key in milliseconds. *ms, which may be NULL,
+ receives it; -1 if the key does not expire, -2 if it does not exist.
 
  OK; any of a read.
  */
@@ -3430,14 +3481,15 @@ lsmkv_status lsmkv_pttl(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- RANDOMKEY: some key. *out receives the bytes, to be released by lsmkv_buf_release.
+ RANDOMKEY: returns a random key. *out receives the bytes, to be released by
+ lsmkv_buf_release.
 
  OK; NOT_FOUND; any of a read.
  */
 LSMKV_API lsmkv_status lsmkv_randomkey(lsmkv_db *db, lsmkv_buf *out, lsmkv_err *err);
 
 /*
- RENAME: gives a key another name; takes as long as it has members.
+ RENAME: renames a key, replacing one of the new name.
 
  OK; NO_SUCH_KEY; any of a write.
  */
@@ -3450,8 +3502,8 @@ lsmkv_status lsmkv_rename(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- RENAMENX: gives a key another name that is free; takes as long as it has members. *out,
- which may be NULL, receives 1 for yes or 0 for no.
+ RENAMENX: renames a key, if no key has the new name. *out, which may be NULL, receives 1 for
+ yes or 0 for no.
 
  OK; NO_SUCH_KEY; any of a write.
  */
@@ -3465,7 +3517,16 @@ lsmkv_status lsmkv_renamenx(lsmkv_db *db,
                             lsmkv_err *err);
 
 /*
- TOUCH: how many of the keys exist. *out, which may be NULL, receives the number.
+ SWAPDB: exchanges the contents of two databases. The time does not depend on their size.
+ Waits until no other write runs.
+
+ OK; OUT_OF_RANGE: there is no such database; INVALID; any of a write.
+ */
+LSMKV_API lsmkv_status lsmkv_swapdb(lsmkv_db *db, uint32_t first, uint32_t second, lsmkv_err *err);
+
+/*
+ TOUCH: counts the keys that exist. A key that is given twice counts twice. *out, which may
+ be NULL, receives the number.
 
  OK; any of a read.
  */
@@ -3477,8 +3538,8 @@ lsmkv_status lsmkv_touch(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- TOUCH: how many of the keys exist. n keys, at least one. *out, which may be NULL, receives
- the number.
+ TOUCH: counts the keys that exist. A key that is given twice counts twice. There are n keys,
+ at least one. *out, which may be NULL, receives the number.
 
  OK; any of a read.
  */
@@ -3490,8 +3551,8 @@ lsmkv_status lsmkv_touch_many(lsmkv_db *db,
                               lsmkv_err *err);
 
 /*
- TTL: seconds until a key expires, rounded; -1: it does not; -2: there is none. *out, which
- may be NULL, receives the number.
+ TTL: returns the remaining time to live of a key in seconds, rounded. *out, which may be
+ NULL, receives it; -1 if the key does not expire, -2 if it does not exist.
 
  OK; any of a read.
  */
@@ -3503,7 +3564,21 @@ lsmkv_status lsmkv_ttl(lsmkv_db *db,
                        lsmkv_err *err);
 
 /*
- UNLINK: removes keys. *deleted, which may be NULL, receives the number.
+ TYPE: returns the type of a key. *kind, which may be NULL, receives LSMKV_STRING,
+ LSMKV_HASH, LSMKV_LIST, LSMKV_SET or LSMKV_ZSET.
+
+ OK; NOT_FOUND; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_type(lsmkv_db *db,
+                        const void *key,
+                        size_t klen,
+                        int32_t *kind,
+                        lsmkv_err *err);
+
+/*
+ UNLINK: deletes keys, exactly as DEL does. *deleted, which may be NULL, receives the number
+ of keys deleted.
 
  OK; any of a write.
  */
@@ -3515,8 +3590,8 @@ lsmkv_status lsmkv_unlink(lsmkv_db *db,
                           lsmkv_err *err);
 
 /*
- UNLINK: removes keys. n keys, at least one. *deleted, which may be NULL, receives the
- number.
+ UNLINK: deletes keys, exactly as DEL does. There are n keys, at least one. *deleted, which
+ may be NULL, receives the number of keys deleted.
 
  OK; any of a write.
  */
@@ -3527,34 +3602,15 @@ lsmkv_status lsmkv_unlink_many(lsmkv_db *db,
                                int64_t *deleted,
                                lsmkv_err *err);
 
-/* Scans and sorting ------------------------------------------------------------------------------- */
+/* Scans ------------------------------------------------------------------------------------------- */
 
 /*
- SCAN: some keys, in the order of their bytes; cursor is empty at the beginning, then what
- the call before gave; pattern, which may be NULL, chooses what is answered; about count of
- them are looked at, 0 = 10. kind is a type such as LSMKV_HASH, 0 = any. *out receives an
- array of the next cursor, empty when there are no more, and an array of keys; to be freed by
- lsmkv_reply_free.
+ HSCAN: returns some fields of a hash with their values. cursor is empty at first, then the
+ one of the call before. About count fields are looked at, 0 for 10, and those that match
+ pattern are returned. pattern may be NULL. *out receives an array of the next cursor, empty
+ at the end, and an array of fields and values in turn, to be freed by lsmkv_reply_free.
 
- OK; INVALID: no such type, or the count is negative; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_scan(lsmkv_db *db,
-                        const void *cursor,
-                        size_t clen,
-                        const lsmkv_slice *pattern,
-                        int64_t count,
-                        int32_t kind,
-                        lsmkv_reply **out,
-                        lsmkv_err *err);
-
-/*
- HSCAN: some fields of a hash; cursor is empty at the beginning, then what the call before
- gave; pattern, which may be NULL, chooses what is answered; about count of them are looked
- at, 0 = 10. *out receives an array of the next cursor, empty when there are no more, and an
- array of fields and values in turn; to be freed by lsmkv_reply_free.
-
- OK; WRONGTYPE; INVALID: the count is negative; any of a read.
+ OK; WRONGTYPE; INVALID: count is negative; any of a read.
  */
 LSMKV_API
 lsmkv_status lsmkv_hscan(lsmkv_db *db,
@@ -3568,12 +3624,31 @@ lsmkv_status lsmkv_hscan(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- SSCAN: some members of a set; cursor is empty at the beginning, then what the call before
- gave; pattern, which may be NULL, chooses what is answered; about count of them are looked
- at, 0 = 10. *out receives an array of the next cursor, empty when there are no more, and an
- array of members; to be freed by lsmkv_reply_free.
+ SCAN: returns some keys, in byte order. cursor is empty at first, then the one of the call
+ before. About count keys are looked at, 0 for 10, and those that match pattern and are of
+ type kind, such as LSMKV_HASH, 0 for any, are returned. pattern may be NULL. *out receives
+ an array of the next cursor, empty at the end, and an array of keys, to be freed by
+ lsmkv_reply_free.
 
- OK; WRONGTYPE; INVALID: the count is negative; any of a read.
+ OK; INVALID: count is negative, or kind has no such value; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_scan(lsmkv_db *db,
+                        const void *cursor,
+                        size_t clen,
+                        const lsmkv_slice *pattern,
+                        int64_t count,
+                        int32_t kind,
+                        lsmkv_reply **out,
+                        lsmkv_err *err);
+
+/*
+ SSCAN: returns some members of a set. cursor is empty at first, then the one of the call
+ before. About count members are looked at, 0 for 10, and those that match pattern are
+ returned. pattern may be NULL. *out receives an array of the next cursor, empty at the end,
+ and an array of members, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; INVALID: count is negative; any of a read.
  */
 LSMKV_API
 lsmkv_status lsmkv_sscan(lsmkv_db *db,
@@ -3587,13 +3662,13 @@ lsmkv_status lsmkv_sscan(lsmkv_db *db,
                          lsmkv_err *err);
 
 /*
- ZSCAN: some members of a sorted set, in the order of their bytes; cursor is empty at the
- beginning, then what the call before gave; pattern, which may be NULL, chooses what is
- answered; about count of them are looked at, 0 = 10. *out receives an array of the next
- cursor, empty when there are no more, and an array of members and scores in turn; to be
- freed by lsmkv_reply_free.
+ ZSCAN: returns some members of a sorted set with their scores, in the byte order of the
+ members. cursor is empty at first, then the one of the call before. About count members are
+ looked at, 0 for 10, and those that match pattern are returned. pattern may be NULL. *out
+ receives an array of the next cursor, empty at the end, and an array of members and scores
+ in turn, to be freed by lsmkv_reply_free.
 
- OK; WRONGTYPE; INVALID: the count is negative; any of a read.
+ OK; WRONGTYPE; INVALID: count is negative; any of a read.
  */
 LSMKV_API
 lsmkv_status lsmkv_zscan(lsmkv_db *db,
@@ -3606,14 +3681,17 @@ lsmkv_status lsmkv_zscan(lsmkv_db *db,
                          lsmkv_reply **out,
                          lsmkv_err *err);
 
-/*
- SORT: the elements of a list, set or sorted set in order: of their numbers or with the flag
- ALPHA of their bytes, with REV the largest first. by, which may be NULL, is a pattern that
- names the keys to sort by; get is nget patterns of what is shown for each, or NULL and 0 for
- the elements themselves; offset elements are passed and at most count shown, count < 0 =
- all. *out receives an array of byte strings or nil, to be freed by lsmkv_reply_free.
+/* Sorting ----------------------------------------------------------------------------------------- */
 
- OK; WRONGTYPE; NOT_FLOAT: an element is no number; INVALID: a flag; any of a read.
+/*
+ SORT: returns the elements of a list, set or sorted set in the order of their numbers or,
+ with the flag ALPHA, of their bytes; with REV the largest first. by is a pattern that names
+ the keys to sort by. get holds patterns of what is returned for each element, by default the
+ element itself. offset elements are skipped and at most count returned; a negative count
+ returns all. by may be NULL. get holds nget slices, or is NULL if nget is 0. *out receives
+ an array of byte strings or nil, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; NOT_FLOAT: an element is not a number; INVALID: a flag; any of a read.
  */
 LSMKV_API
 lsmkv_status lsmkv_sort(lsmkv_db *db,
@@ -3629,32 +3707,15 @@ lsmkv_status lsmkv_sort(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
- SORT_RO: the elements of a list, set or sorted set in order: of their numbers or with the
- flag ALPHA of their bytes, with REV the largest first. by, which may be NULL, is a pattern
- that names the keys to sort by; get is nget patterns of what is shown for each, or NULL and
- 0 for the elements themselves; offset elements are passed and at most count shown, count < 0
- = all. *out receives an array of byte strings or nil, to be freed by lsmkv_reply_free.
+ SORT with STORE: stores the elements of a list, set or sorted set as a list at destination,
+ in the order of their numbers or, with the flag ALPHA, of their bytes; with REV the largest
+ first. by is a pattern that names the keys to sort by. get holds patterns of what is stored
+ for each element, by default the element itself. offset elements are skipped and at most
+ count stored; a negative count stores all. Waits until no other write runs. by may be NULL.
+ get holds nget slices, or is NULL if nget is 0. *length, which may be NULL, receives the
+ length of the list.
 
- OK; WRONGTYPE; NOT_FLOAT: an element is no number; INVALID: a flag; any of a read.
- */
-LSMKV_API
-lsmkv_status lsmkv_sort_ro(lsmkv_db *db,
-                           const void *key,
-                           size_t klen,
-                           const lsmkv_slice *by,
-                           const lsmkv_slice *get,
-                           size_t nget,
-                           int64_t offset,
-                           int64_t count,
-                           uint32_t flags,
-                           lsmkv_reply **out,
-                           lsmkv_err *err);
-
-/*
- SORT with STORE: makes the result a list at destination; see lsmkv_sort. Waits until no
- other write is under way. *length, which may be NULL, receives its length.
-
- OK; WRONGTYPE; NOT_FLOAT: an element is no number; INVALID: a flag; any of a write.
+ OK; WRONGTYPE; NOT_FLOAT: an element is not a number; INVALID: a flag; any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_sort_store(lsmkv_db *db,
@@ -3671,13 +3732,36 @@ lsmkv_status lsmkv_sort_store(lsmkv_db *db,
                               int64_t *length,
                               lsmkv_err *err);
 
+/*
+ SORT_RO: returns the elements of a list, set or sorted set in the order of their numbers or,
+ with the flag ALPHA, of their bytes; with REV the largest first. by is a pattern that names
+ the keys to sort by. get holds patterns of what is returned for each element, by default the
+ element itself. offset elements are skipped and at most count returned; a negative count
+ returns all. by may be NULL. get holds nget slices, or is NULL if nget is 0. *out receives
+ an array of byte strings or nil, to be freed by lsmkv_reply_free.
+
+ OK; WRONGTYPE; NOT_FLOAT: an element is not a number; INVALID: a flag; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_sort_ro(lsmkv_db *db,
+                           const void *key,
+                           size_t klen,
+                           const lsmkv_slice *by,
+                           const lsmkv_slice *get,
+                           size_t nget,
+                           int64_t offset,
+                           int64_t count,
+                           uint32_t flags,
+                           lsmkv_reply **out,
+                           lsmkv_err *err);
+
 /* Iterators --------------------------------------------------------------------------------------- */
 
 /*
- Begins a walk over the keys from lo to hi, hi not included, in the order of their bytes, as they
- are now: what happens later does not show. NULL for lo or hi is open. Flags
- LSMKV_ITER_REVERSE, LSMKV_ITER_VALUES, LSMKV_ITER_NO_FILL. *out is to be freed by
- lsmkv_iter_free; it keeps the files of its moment until it has come to its end or is freed.
+ Begins a walk over the keys from lo to hi, hi excluded, in byte order. It sees the store as it
+ is now; later writes do not show. NULL for lo or hi leaves that end open. Flags:
+ LSMKV_ITER_REVERSE, LSMKV_ITER_VALUES, LSMKV_ITER_NO_FILL. Free *out with lsmkv_iter_free. Until
+ it reaches its end or is freed, it keeps the files that it reads.
 
  OK; MISUSE: out is NULL; INVALID: a flag; any of a read.
  */
@@ -3690,9 +3774,9 @@ lsmkv_status lsmkv_iter_new(lsmkv_db *db,
                             lsmkv_err *err);
 
 /*
- The next key. *key and *value are valid until the next call on this iterator; *kind is
- LSMKV_STRING and so on; *value is that of a string if LSMKV_ITER_VALUES was given, else empty.
- Each output may be NULL.
+ Returns the next key. *key and *value are valid until the next call on this iterator. *kind is
+ the type, LSMKV_STRING and so on. *value is the value of a string if LSMKV_ITER_VALUES was
+ given, otherwise empty. Each output may be NULL.
 
  OK; DONE: there are no more, also at every further call; MISUSE: iter is NULL, or two threads
  use it; CORRUPT, IO: and again at every further call; CLOSED: the store; FORKED, PANIC.
@@ -3705,10 +3789,10 @@ lsmkv_status lsmkv_iter_next(lsmkv_iter *iter,
                              lsmkv_err *err);
 
 /*
- Several keys in one call: up to max_items, and no further than the one that makes max_bytes of
- keys and values full; always at least one. *out receives an array, to be freed by
- lsmkv_reply_free: key and type in turn, or key, type and value (nil for what is no string) if
- LSMKV_ITER_VALUES was given.
+ Returns several keys in one call: at least one, at most max_items, and none after the one that
+ reaches max_bytes of keys and values. *out receives an array; free it with lsmkv_reply_free. It
+ holds key and type in turn, or key, type and value if LSMKV_ITER_VALUES was given (nil if the
+ key is no string).
 
  OK; DONE: there are no more, *out is NULL; MISUSE: iter or out is NULL, or two threads use it;
  CORRUPT, IO: and again at every further call; CLOSED: the store; FORKED, PANIC.
@@ -3735,48 +3819,48 @@ LSMKV_API void lsmkv_iter_free(lsmkv_iter *iter);
 LSMKV_API lsmkv_status lsmkv_sync(lsmkv_db *db, lsmkv_err *err);
 
 /*
- Writes the buffers in memory to tables, and waits for it.
+ Flushes the memtables to tables, and waits until that is done.
 
  OK; MISUSE; READONLY, DEGRADED, FULL, IO.
  */
 LSMKV_API lsmkv_status lsmkv_flush(lsmkv_db *db, lsmkv_err *err);
 
 /*
- Flushes, merges all tables, and returns when the old files and the old log are gone. May take
- long; other threads go on reading and writing.
+ Flushes, merges all tables, and returns when the old files and the old log are gone. This may
+ take long; other threads keep reading and writing.
 
  OK; MISUSE; READONLY, DEGRADED, FULL, CORRUPT, IO.
  */
 LSMKV_API lsmkv_status lsmkv_compact(lsmkv_db *db, lsmkv_err *err);
 
 /*
- Tries at once to write again after LSMKV_FULL. Without it the store tries by itself.
+ Retries writing at once after LSMKV_FULL. The store also retries by itself.
 
  OK: writes are accepted; MISUSE; FULL: still no space; READONLY, DEGRADED, IO.
  */
 LSMKV_API lsmkv_status lsmkv_resume(lsmkv_db *db, lsmkv_err *err);
 
 /*
- Makes a copy of the store in directory `dir`, which must not exist, by hard links: at once
- whatever the size, on the same file system; reads and writes go on. It holds every write that had
- returned before, and opens as a store of its own.
+ Copies the store to directory `dir`, which must not exist, by hard links on the same file
+ system. The copy takes no longer for a larger store, and reads and writes go on. It holds every
+ write that had returned before the call, and opens as a store of its own.
 
  OK; MISUSE: dir is NULL; INVALID: dir exists, or the store is in memory; IO, FULL; any of a read.
  */
 LSMKV_API lsmkv_status lsmkv_checkpoint(lsmkv_db *db, const char *dir, lsmkv_err *err);
 
 /*
- Whether everything stored fits together: *report receives an array of the problems found, empty
- for a sound store, to be freed by lsmkv_reply_free. Reads the whole store, as of one moment;
- other threads go on.
+ Checks whether everything stored is consistent. *report receives an array of the problems found,
+ empty for a sound store; free it with lsmkv_reply_free. The check reads the whole store as of
+ one moment; other threads go on.
 
  OK; any of a read.
  */
 LSMKV_API lsmkv_status lsmkv_check(lsmkv_db *db, lsmkv_reply **report, lsmkv_err *err);
 
 /*
- What the store holds and has done: *out receives a map of names to integers or doubles, to be
- freed by lsmkv_reply_free.
+ Returns statistics of the store. *out receives a map of names to integers or doubles; free it
+ with lsmkv_reply_free.
 
  OK; any of a read.
  */

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Puts the libraries, the headers, the files for pkg-config and CMake, and the program with its
-# manual page and completions under $DESTDIR$PREFIX, or with the argument `uninstall` takes them
-# away. Called by `make install` and `make uninstall`, which set PREFIX and DESTDIR, and to install
-# SHARED, STATIC and PROGRAM.
+# Installs the libraries, the headers, the files for pkg-config and CMake, and the program with its
+# manual page and completions under $DESTDIR$PREFIX. With the argument `uninstall` it removes them.
+# Called by `make install` and `make uninstall`, which set PREFIX and DESTDIR, and to install
+# SHARED, STATIC, PROGRAM and STRIP: the program that removes symbols, or nothing to keep them.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -27,11 +27,23 @@ if [ "${1:-}" = uninstall ]; then
     exit 0
 fi
 
+strip_file() { # file, options...
+    if [ -z "${STRIP:-}" ]; then return; fi
+    if command -v "$STRIP" >/dev/null; then
+        "$STRIP" "$@"
+    else
+        echo "there is no $STRIP: $1 keeps its symbols" >&2
+    fi
+}
+
 install -d "$lib/pkgconfig" "$lib/cmake/lsmkv" "$include/lsmkv"
 install -m 755 "$SHARED" "$lib/liblsmkv.so.$version"
+strip_file "$lib/liblsmkv.so.$version" --strip-unneeded
 ln -sf "liblsmkv.so.$version" "$lib/liblsmkv.so.$major"
 ln -sf "liblsmkv.so.$major" "$lib/liblsmkv.so"
 install -m 644 "$STATIC" "$lib/liblsmkv.a"
+# Also the bitcode, which only rustc could use.
+strip_file "$lib/liblsmkv.a" --strip-debug -R .llvmbc -R .llvmcmd
 install -m 644 include/lsmkv.h bindings/cpp/lsmkv.hpp "$include"
 install -m 644 bindings/cpp/lsmkv/*.hpp "$include/lsmkv"
 
@@ -48,7 +60,7 @@ Libs.private: -lpthread -ldl -lm
 Cflags: -I\${includedir}
 PC
 
-# Found relative to itself, so that what is installed can be moved.
+# Paths are relative to this file, so that an installation can be moved.
 cat > "$lib/cmake/lsmkv/lsmkvConfig.cmake" <<CMAKE
 # Targets: lsmkv::lsmkv, the shared library; lsmkv::static, the static one.
 get_filename_component(_lsmkv_prefix "\${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
@@ -67,7 +79,7 @@ endif()
 unset(_lsmkv_prefix)
 CMAKE
 
-# Versions of one major number are compatible; before 1.0, of one minor number.
+# Versions with the same major number are compatible; before 1.0, with the same minor number.
 cat > "$lib/cmake/lsmkv/lsmkvConfigVersion.cmake" <<CMAKE
 set(PACKAGE_VERSION "$version")
 string(REGEX MATCH "^(0\\\\.[0-9]+|[0-9]+)" _lsmkv_has "\${PACKAGE_VERSION}")
@@ -88,6 +100,7 @@ CMAKE
 install -d "$DESTDIR$PREFIX/bin" "$share/man/man1" "$share/bash-completion/completions" \
     "$share/zsh/site-functions" "$share/fish/vendor_completions.d"
 install -m 755 "$PROGRAM" "$DESTDIR$PREFIX/bin/lsmkv"
+strip_file "$DESTDIR$PREFIX/bin/lsmkv"
 "$PROGRAM" man > "$share/man/man1/lsmkv.1"
 "$PROGRAM" completions bash > "$share/bash-completion/completions/lsmkv"
 "$PROGRAM" completions zsh > "$share/zsh/site-functions/_lsmkv"

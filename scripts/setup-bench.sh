@@ -1,8 +1,7 @@
 #!/bin/sh
-# Installs what the benchmark's peers need: RocksDB's shared library (a C compiler for LMDB is
-# needed too). fjall and LMDB's source come from crates.io with the build. As root, with apt, it
-# installs what is missing; otherwise it says what is. Without RocksDB the bench still builds and
-# shows an empty column.
+# Installs what the benchmark's peers need: RocksDB's shared library, and a C compiler for LMDB. The
+# build fetches fjall and LMDB from crates.io. As root, with apt, the script installs what is missing;
+# otherwise it names it. Without RocksDB the bench still builds and shows an empty column.
 set -eu
 
 missing=""
@@ -13,7 +12,7 @@ if ! pkg-config --exists rocksdb 2>/dev/null && [ ! -e /usr/include/rocksdb/c.h 
 fi
 
 if [ -z "$missing" ]; then
-    echo "setup-bench: everything is there"
+    echo "setup-bench: nothing is missing"
     exit 0
 fi
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then

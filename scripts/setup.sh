@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the tests need and this machine lacks, where that can be done without asking
-# (apt, as root). Otherwise names it: the tests that need it are then skipped and counted.
+# Installs missing tools that the tests need, as root with apt. Otherwise it names them; the tests that
+# need them are then skipped and counted.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -24,7 +24,7 @@ need pkg-config pkg-config
 need cmake cmake
 need luajit luajit
 need tmux tmux
-# Debian packs a part of Python's own library apart.
+# Debian packages a part of Python's standard library separately.
 python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3-venv"
 python3 -m pip --version >/dev/null 2>&1 || missing="$missing python3-pip"
 
@@ -40,7 +40,7 @@ else
     echo "setup: please install$missing; tests that need them are skipped"
 fi
 
-# Client libraries that speak to the server, in a place of their own.
+# Client libraries for tests of the server, in their own directory.
 tools=${CARGO_TARGET_DIR:-target}/test-tools
 if ! PYTHONPATH="$tools/python" python3 -c 'import redis' 2>/dev/null; then
     echo "setup: installing redis-py"
@@ -53,7 +53,7 @@ if [ ! -d "$tools/node/node_modules/ioredis" ]; then
         echo "setup: could not install ioredis; the test that needs it is skipped"
 fi
 
-# redis-py's own tests: its sources, and what runs them.
+# The sources of redis-py, for its own tests, and pytest.
 version=$(sed -n 's/^VERSION = "\(.*\)"$/\1/p' tests/python/redis_py_suite.py)
 if [ ! -d "$tools/redis-py-$version" ]; then
     echo "setup: fetching the sources of redis-py $version"
@@ -68,7 +68,7 @@ if [ ! -d "$tools/redis-py-$version" ]; then
 fi
 if [ ! -d "$tools/pytest/pytest_asyncio" ]; then
     echo "setup: installing pytest"
-    # With redis-py, for what that needs.
+    # With redis-py, for its dependencies.
     python3 -m pip install -q --disable-pip-version-check --target "$tools/pytest" \
         pytest pytest-asyncio "redis==$version" >/dev/null 2>&1 ||
         echo "setup: could not install pytest; redis-py's own tests are skipped"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `make install` puts in place is complete: programs are built against a copy with pkg-config
-# and with CMake, and `make uninstall` leaves nothing. Called by scripts/test.sh.
+# Checks that `make install` is complete: builds programs against an installation with pkg-config and
+# with CMake. Checks that `make uninstall` leaves nothing. Called by scripts/test.sh.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,8 +8,8 @@ scratch=$TARGET/test-report/install
 rm -rf "$scratch" && mkdir -p "$scratch"
 prefix=$scratch/prefix
 quiet="$MAKE --no-print-directory"
-# The program that cargo has built for its tests, if it has: the one `make cli` builds would be the
-# whole library compiled once more.
+# The program that cargo has built for its tests, if there is one: `make cli` would compile the whole
+# library again.
 program=$TARGET/debug/lsmkv
 if [ -x "$program" ]; then quiet="$quiet -o cli PROGRAM=$program"; fi
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
@@ -31,11 +31,26 @@ skip() { # name, reason
     echo "SKIPPED $1: $2"
     echo "$1: $2" >> "$LSMKV_SKIPS"
 }
-# The program runs, on a store of its own, with the installed library alone.
+# Runs a program on a fresh store, with the installed library only.
 runs() { rm -rf "$scratch/store" && LD_LIBRARY_PATH=$prefix/lib "$1" "$scratch/store"; }
 flags() { pkg-config "$@" lsmkv; }
 
 installs() { $quiet install PREFIX="$prefix"; }
+# Neither symbols nor debug information; the functions of the header stay.
+is_stripped() {
+    local file left
+    # A Rust program names its pretty printers for gdb in a section of 34 bytes. The sections go to a
+    # file: a reader that ends early would make the pipe fail.
+    for file in lib/liblsmkv.so bin/lsmkv lib/liblsmkv.a; do
+        left='\.debug_|\.llvmbc'
+        if [ "$file" != lib/liblsmkv.a ]; then left="$left|\.symtab"; fi
+        readelf -SW "$prefix/$file" > "$scratch/sections"
+        sed -i '/\.debug_gdb_scripts/d' "$scratch/sections"
+        if grep -E "$left" "$scratch/sections"; then return 1; fi
+    done
+    readelf -sW "$prefix/lib/liblsmkv.so" > "$scratch/symbols"
+    grep ' lsmkv_open$' "$scratch/symbols"
+}
 links_are_relative() {
     [ "$(readlink "$prefix/lib/liblsmkv.so")" = liblsmkv.so.0 ] && [ -f "$prefix/lib/liblsmkv.so.0" ]
 }
@@ -60,6 +75,16 @@ static_in_c() {
         $(flags --static --libs) || return 1
     rm -rf "$scratch/store" && "$scratch/static" "$scratch/store" && ! ldd "$scratch/static"
 }
+# In both orders: the linker takes from the second library what the first one lacks.
+beside_a_second_rust_library() {
+    local ours=$prefix/lib/liblsmkv.a other=$scratch/libsecond.a libraries
+    rustc --edition 2024 -O --crate-type staticlib tests/installed/second_library.rs -o "$other" || return 1
+    for libraries in "$ours $other" "$other $ours"; do
+        # shellcheck disable=SC2086
+        "$CC" -I"$prefix/include" tests/installed/two_libraries.c $libraries -lpthread -ldl -lm \
+            -o "$scratch/two_libraries" && "$scratch/two_libraries" || return 1
+    done
+}
 with_cmake() {
     cmake -S tests/installed -B "$scratch/build" -DCMAKE_PREFIX_PATH="$prefix" \
         -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" &&
@@ -82,7 +107,7 @@ refuses_a_relative_prefix() {
     said=$($quiet install PREFIX=here 2>&1) && return 1
     grep -q "must be an absolute path" <<< "$said"
 }
-# cargo-c is told to install the same headers.
+# Cargo.toml names the same headers for cargo-c.
 as_cargo_c_is_told() {
     local named
     # shellcheck disable=SC2046
@@ -102,7 +127,13 @@ as_cargo_c() {
 check "make install" installs
 check "the links of the shared library" links_are_relative
 check "the program and its manual page" program_runs
+if command -v readelf >/dev/null && command -v "${STRIP:-strip}" >/dev/null; then
+    check "nothing but the functions is left of symbols" is_stripped
+else
+    skip "install::stripped" "there is no readelf or no strip"
+fi
 check "the headers named for cargo-c" as_cargo_c_is_told
+check "the static library beside a second Rust library" beside_a_second_rust_library
 if command -v pkg-config >/dev/null; then
     check "pkg-config in C" in_c
     check "pkg-config in C++" in_cpp

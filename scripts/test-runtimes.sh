@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The bindings for Node and LuaJIT, on the library that is shipped. Called by scripts/test.sh.
+# Tests the bindings for Node and LuaJIT on the shipped library. Called by scripts/test.sh.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +18,7 @@ skip() { # name, reason
     echo "$1: $2" >> "$LSMKV_SKIPS"
 }
 
-# Kept beside what cargo builds: it is fetched once.
+# In cargo's target directory, so that it is fetched once.
 modules=$TARGET/node
 koffi() {
     mkdir -p "$modules" && cp bindings/node/package.json "$modules" &&

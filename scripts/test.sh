@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Every suite, one after the other, and the sum of them all. Called by `make test`, which builds
-# the libraries first and exports TARGET, SHARED, STATIC and the programs to use.
+# Runs every suite and prints the sum. Called by `make test`, which builds the libraries first and
+# exports TARGET, SHARED, STATIC and the programs to use.
 #
-# A suite that fails does not stop the others. What cannot run here is skipped with a reason;
-# the reasons are left in $TARGET/test-report/skips, one a line.
+# A suite that fails does not stop the others. A test that cannot run is skipped with a reason.
+# $TARGET/test-report/skips lists the reasons, one per line.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,8 +25,8 @@ check() {
     shift
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED $name"; fi
 }
-# Adds the counts that a program printed last: `N passed, N failed, N skipped`. A program that
-# died before that, or failed without a failed story, counts as one failure.
+# Adds the counts that a program printed last: `N passed, N failed, N skipped`. A program that ended
+# before that, or failed without a failed story, counts as one failure.
 tally() { # log, exit status
     local line p=0 f=0
     line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$1" | tail -n 1)
@@ -46,14 +46,14 @@ cargo_suite() {
     read -r p f i < <(awk '/^test result:/ { p += $4; f += $6; i += $8 }
         END { print p + 0, f + 0, i + 0 }' "$report/cargo.log")
     if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
-    # A Rust test that notes a skip ends as passed; it is counted as what it was.
+    # cargo counts a Rust test that notes a skip as passed.
     noted=$(($(wc -l < "$LSMKV_SKIPS") - noted))
     passed=$((passed + p - noted)) failed=$((failed + f))
     local n
     for ((n = 0; n < i; n++)); do skip "cargo test" "an ignored test"; done
 }
 
-# A program of tests/c or tests/cpp, on the library that is shipped.
+# Compiles a program of tests/c or tests/cpp against the shipped library.
 program() { # name, compiler and flags...
     local name=$1
     shift
@@ -67,7 +67,7 @@ run_program() { # name, prefix of the command...
     tally "$report/$name.log" "${PIPESTATUS[0]}"
 }
 
-# Programs for every type and kind of handle; and those that fork, load the library or take long.
+# Programs for every type and kind of handle; programs that fork, load the library or take long.
 types="strings misuse values hashes lists sets zsets keys commands handles damage"
 others="processes threads resources"
 
@@ -91,7 +91,7 @@ c_suite() {
     done
 }
 
-# The same programs with the tools that see what they do not: leaks, reads out of bounds.
+# Finds leaks and accesses out of bounds in the same programs.
 with_valgrind() { # program
     if ! command -v valgrind >/dev/null; then
         skip "valgrind::$1" "there is no valgrind"
@@ -120,7 +120,7 @@ sanitizer_suite() {
     done
 }
 
-# Programs to copy: each ends with status 0.
+# Example programs: each must end with status 0.
 example_suite() {
     local name
     for name in bindings/c/*.c; do
@@ -134,7 +134,7 @@ example_suite() {
     done
 }
 
-# The programs of the C++ binding: on both libraries, under valgrind and with sanitizers.
+# Programs of the C++ binding: on both libraries, under valgrind and with sanitizers.
 cpp_suite() {
     local name
     if ! command -v "$CXX" >/dev/null; then
@@ -160,7 +160,7 @@ cpp_suite() {
     done
 }
 
-# An environment with what tests/python compares with; without network its tests are skipped.
+# An environment with redis-py and mypy for tests/python; without a network their tests are skipped.
 python_environment() {
     "$PYTHON" -m venv "$report/venv" &&
         "$report/venv/bin/pip" install -q --disable-pip-version-check redis mypy
@@ -177,7 +177,7 @@ python_suite() {
         "$python" -m unittest discover -v -s tests/python 2>&1 | tee "$report/python.log"
     status=${PIPESTATUS[0]}
     run=$(sed -n 's/^Ran \([0-9]*\) tests\{0,1\} in .*/\1/p' "$report/python.log")
-    # A test may fail in several of its cases, and is still one.
+    # A test that fails in several cases counts once.
     bad=$(grep -E '^(FAIL|ERROR): ' "$report/python.log" | awk '{ print $2, $3 }' | sort -u | wc -l)
     if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
     passed=$((passed + ${run:-0} - bad)) failed=$((failed + bad))
@@ -187,7 +187,7 @@ python_suite() {
     done < <(sed -nE "s/^(test_[a-z0-9_]*) .*\.\.\. skipped ['\"](.*)['\"]$/\1\t\2/p" "$report/python.log")
 }
 
-# redis-py's own tests, in process: fails if fewer pass than did before.
+# redis-py's own tests, in process: fails if fewer pass than before.
 redis_py_suite() {
     title "redis-py's own tests through lsmkv.ConnectionPool"
     local suite=tests/python/redis_py_suite.py tools=$TARGET/test-tools sources
@@ -206,15 +206,16 @@ demo_suite() {
     title "make demo"
     check "make demo" "$MAKE" --no-print-directory demo
 }
-# Scripts that end with their counts: each has its own tools and skips.
+# Scripts that print their own counts and note their own skips.
 script_suite() { # script
     title "$1"
     "$1" 2>&1 | tee "$report/script.log"
     tally "$report/script.log" "${PIPESTATUS[0]}"
 }
 
-# Together, so that the library is compiled once, with the features both need.
-cargo_suite "cargo test of the library, the program and the bench" -p lsmkv -p lsmkv-cli -p lsmkv-bench
+# In one call, so that the library is compiled once, with the features of all packages.
+cargo_suite "cargo test of the library, the program, the bench and the generator" \
+    -p lsmkv -p lsmkv-cli -p lsmkv-bench -p lsmkv-codegen
 c_suite
 valgrind_suite
 sanitizer_suite
@@ -225,6 +226,7 @@ redis_py_suite
 demo_suite
 script_suite scripts/test-install.sh
 script_suite scripts/test-runtimes.sh
+script_suite tests/instructions/run.sh
 
 skipped=$(wc -l < "$LSMKV_SKIPS")
 if [ "$skipped" -gt 0 ]; then

@@ -1,8 +1,8 @@
 //! One error type for the whole library: a small public kind, a message that says what to do,
 //! and the operating system's error number where there was one.
 //!
-//! Errors are cheap to clone (one reference count), since the cause of a degradation is handed
-//! to every later writer. Not-found is never an error: it is an `Option`.
+//! Errors are cheap to clone (one reference count), since every later writer receives the cause of
+//! a degradation. A missing key is never an error: it is an `Option`.
 
 use std::fmt;
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The result of everything fallible in this library.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What sort of failure an [`Error`] is. The numbers are the status codes of the C ABI.
+/// The kind of an [`Error`]. The numbers are the status codes of the C ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(i32)]
@@ -36,11 +36,11 @@ pub enum ErrorKind {
     TooLarge = -9,
     /// The command needs an existing key.
     NoSuchKey = -10,
-    /// A key the transaction touched was changed meanwhile.
+    /// Another commit changed a key that the transaction read or wrote.
     Conflict = -11,
     /// The handle accepts no writes (a snapshot, or opened `read_only`).
     ReadOnly = -12,
-    /// Writes are off since an earlier I/O fault, until the store is opened again.
+    /// Writes are off after an I/O fault, until the store is opened again.
     Degraded = -13,
     /// The disk is full; nothing was lost and work resumes once there is space.
     Full = -14,
@@ -66,7 +66,7 @@ pub enum ErrorKind {
     Incompatible = -24,
 }
 
-/// A failure: see [`Error::kind`] for what to branch on and `Display` for what to tell a person.
+/// A failure. Code branches on [`Error::kind`]; people read `Display`.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -77,13 +77,13 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind` with a message for a person.
+    /// Creates an error of `kind` with a message for people.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Arc::new(Inner { kind, os_errno: 0, message: message.into() }))
     }
 
-    /// An operating-system error while doing `operation` on `path`. ENOSPC and EDQUOT become
-    /// [`ErrorKind::Full`], everything else [`ErrorKind::Io`].
+    /// Creates an error for a failed `operation` of the operating system on `path`. ENOSPC and
+    /// EDQUOT become [`ErrorKind::Full`], everything else [`ErrorKind::Io`].
     pub fn io(operation: &str, path: &Path, source: &std::io::Error) -> Self {
         let full = matches!(
             source.kind(),
@@ -96,13 +96,15 @@ impl Error {
         }))
     }
 
-    /// Damage in `file` at `offset`: what was expected there and what was found.
+    /// Creates an error for damage in `file` at `offset`. `detail` tells what was expected and what
+    /// was found.
     pub fn corrupt(file: &Path, offset: u64, detail: impl fmt::Display) -> Self {
         let message = format!("{} is damaged at offset {offset}: {detail}", file.display());
         Self::new(ErrorKind::Corrupt, message)
     }
 
-    /// The same cause under another kind, e.g. an I/O error that degraded the store.
+    /// Wraps the error in another kind and a context, for example an I/O error that degraded the
+    /// store.
     pub fn wrap(&self, kind: ErrorKind, context: impl fmt::Display) -> Self {
         Self(Arc::new(Inner {
             kind,
@@ -111,7 +113,7 @@ impl Error {
         }))
     }
 
-    /// What to branch on.
+    /// The kind of the failure, for code to branch on.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -121,7 +123,7 @@ impl Error {
         self.0.os_errno
     }
 
-    /// The text of `Display`, borrowed.
+    /// The message that `Display` shows.
     pub fn message(&self) -> &str {
         &self.0.message
     }

@@ -1,13 +1,31 @@
-//! lsmkv: an embedded, persistent store of Redis data structures. Linked like SQLite, used like
-//! Redis, sized like RocksDB.
+//! lsmkv is an embedded, persistent store of Redis data structures. It is linked like SQLite, used
+//! like Redis, and sized like RocksDB.
 //!
-//! The layers, top down; each may import only those below it (see docs/ARCHITECTURE.md):
-//! `ffi` (the C ABI), `commands`, `types` (Redis semantics), `encoding`, `engine`, `io`.
+//! ```
+//! use lsmkv::{Db, Options};
+//!
+//! let db = Db::open(":memory:", Options::default())?;
+//! db.set(b"greeting", b"hello")?;
+//! assert_eq!(db.get(b"greeting")?.as_deref(), Some(&b"hello"[..]));
+//! db.hset(b"user:1", &[(&b"name"[..], &b"Ada"[..])])?;
+//! assert_eq!(db.hlen(b"user:1")?, 1);
+//! db.close()?;
+//! # Ok::<(), lsmkv::Error>(())
+//! ```
+//!
+//! A path instead of `:memory:` opens a store on disk. The layers, from top to bottom, are `ffi`
+//! (the C ABI), `commands`, `admin`, `reclaim`, `types` (the semantics of Redis), `txn`, `keyspace`,
+//! `encoding`, `engine` and `io`. Each
+//! imports only those below it; docs/ARCHITECTURE.md describes them.
 
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "tests use small numbers"))]
 
+// Hidden modules are no part of the API. Tests, the program and the benchmarks use them.
+mod admin;
 mod commands;
+#[doc(hidden)]
 pub mod encoding;
+#[doc(hidden)]
 pub mod engine;
 mod error;
 #[expect(
@@ -17,17 +35,25 @@ mod error;
     reason = "C names; what is public here is public to C, and some constants are only for C"
 )]
 mod ffi;
+#[doc(hidden)]
 pub mod io;
+mod keyspace;
 mod options;
+mod reclaim;
+mod txn;
 pub mod types;
 
+pub use admin::{Stat, StatValue, TableInfo};
 pub use commands::{
-    Batch, Call, CommandInfo, Head, KeyPositions, Reply, ReplySink, Session, SessionCommandInfo,
-    commands, session_commands,
+    Batch, Call, CommandInfo, ConnectionCommand, Head, KeyPositions, Reply, ReplySink, Session,
+    SessionCommandInfo, commands, session_commands,
 };
+pub use engine::CacheFill;
 pub use error::{Error, ErrorKind, Result};
+pub use keyspace::limits::Limits;
 pub use options::{Compression, Description, Options, SyncMode};
-pub use types::{Db, Ticket, Transaction, Type};
+pub use txn::{Db, Ticket, Transaction};
+pub use types::Type;
 
 /// The `lsmkv_db *` of a store that was opened from Rust. Tests of the C ABI open it on a file
 /// system with faults; C has no name for this.

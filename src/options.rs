@@ -1,8 +1,8 @@
-//! Every setting of a store: typed fields for Rust, names and values as text for the C ABI.
+//! Every setting of a store: typed fields for Rust, and names with values as text for the C ABI.
 //!
-//! One table declares them all. From a row follow the field of [`Options`] with its
-//! documentation, its default, its name as text, how its text is read, and the range that
-//! [`Options::validate`] enforces: nothing about an option is written twice.
+//! One table declares them all. Each row gives the field of [`Options`] with its documentation, its
+//! default, its name as text, its parser, and the range that [`Options::validate`] enforces.
+//! Nothing about an option is written twice.
 
 mod nearest;
 mod value;
@@ -10,34 +10,34 @@ mod value;
 use crate::error::{Error, ErrorKind, Result};
 use value::{Rule, Value};
 
-/// When a write is flushed to the device.
+/// When writes are flushed to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncMode {
-    /// Before the write returns; concurrent writers share a flush.
+    /// Before the write returns. Concurrent writers share a flush.
     Always,
     /// In the background, every [`Options::sync_interval_ms`].
     Interval,
-    /// When the operating system likes to.
+    /// When the operating system decides to.
     Off,
 }
 
 /// Block compression of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Blocks are stored as they are.
+    /// Blocks are stored uncompressed.
     None,
-    /// Blocks are stored as LZ4 where that makes them smaller.
+    /// Blocks are compressed with LZ4 if that makes them smaller.
     Lz4,
 }
 
 /// An option as [`Options::describe`] lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// The name [`Options::set`] takes.
+    /// The name that [`Options::set`] accepts.
     pub name: &'static str,
-    /// The default, in the form [`Options::set`] takes.
+    /// The default, in the form that [`Options::set`] accepts.
     pub default: String,
-    /// What it does, in a sentence.
+    /// What the option does.
     pub doc: &'static str,
 }
 
@@ -52,7 +52,7 @@ struct Row {
 
 macro_rules! options {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:expr, $rule:expr;)+) => {
-        /// How to open a store. `Options::default()` suits most uses.
+        /// Settings for opening a store. `Options::default()` suits most uses.
         ///
         /// ```
         /// use lsmkv::{Options, SyncMode};
@@ -93,7 +93,7 @@ const TIB: u64 = 1 << 40;
 
 options! {
     /// When a write is flushed to the device: `always` before it returns, `interval` in the
-    /// background, `off` when the operating system likes to.
+    /// background, `off` when the operating system decides to.
     sync: SyncMode = SyncMode::Interval, Rule::Choice;
     /// Milliseconds between background flushes when `sync` is `interval`.
     sync_interval_ms: u64 = 1000, Rule::Count(1, 3_600_000);
@@ -117,11 +117,11 @@ options! {
     max_key_bytes: u64 = 512 * MIB, Rule::Size(1, 512 * MIB);
     /// Longest value accepted.
     max_value_bytes: u64 = 512 * MIB, Rule::Size(1, 512 * MIB);
-    /// Filter bits a key; 0 turns filters off.
+    /// Bloom filter bits per key; 0 turns filters off.
     bloom_bits: u32 = 10, Rule::Count(0, 32);
     /// Size of a level relative to the one above it.
     level_ratio: u32 = 10, Rule::Count(2, 100);
-    /// Bytes a second that compaction may write; 0 for no limit.
+    /// Bytes per second that compaction may write; 0 for no limit.
     compaction_rate_limit: u64 = 0, Rule::SizeOrZero(64 * KIB, TIB);
     /// Bytes of a table file before the next one is begun.
     table_bytes: u64 = 32 * MIB, Rule::Size(4 * KIB, GIB);
@@ -149,8 +149,8 @@ options! {
 }
 
 impl Options {
-    /// Sets the option `name` from text. An unknown name or a value that is not allowed is an
-    /// error that names the nearest valid name or the allowed values, and changes nothing.
+    /// Sets the option `name` from text. An unknown name or a value that is not allowed changes
+    /// nothing. The error then gives the nearest valid name or the allowed values.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let Some(row) = TABLE.iter().find(|row| row.name == name) else {
             return Err(unknown_name(name));
@@ -171,7 +171,8 @@ impl Options {
         })
     }
 
-    /// Whether every value is in its range and no two contradict each other. Opening calls it.
+    /// Checks that every value is in its range and that no two contradict each other. Opening calls
+    /// it.
     pub fn validate(&self) -> Result<()> {
         for row in TABLE {
             (row.check)(self).map_err(|allowed| {

@@ -1,5 +1,5 @@
 //! Compaction filters: what they are told, what their decisions do, and that no power cut parts
-//! what they judged by from what they removed. And collectors, the other guests of a tree.
+//! what they decided by from what they removed. And collectors, the other guests of a tree.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
 #![allow(clippy::indexing_slicing, reason = "a test may")]
 
@@ -8,12 +8,13 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lsmkv::engine::cache::BlockCache;
 use lsmkv::engine::files::FileKind;
+use lsmkv::engine::sstable::BlockCache;
 use lsmkv::engine::sstable::{Table, TableCounters};
 use lsmkv::engine::{
     Collector, CollectorFactory, Decision, Engine, FileSystem, Filter, FilterFactory, FilterJob,
-    IterOptions, MemFs, Needed, ReservedNumber, Sequence, Suspect, Tag, TreeConfig, TreeId, Waste,
+    Garbage, IterOptions, MemFs, ReservedNumber, Sequence, TableNeed, TableStats, Tag, TreeConfig,
+    TreeId,
 };
 use lsmkv::io::mem::CrashMode;
 use lsmkv::{Error, ErrorKind, Options, Result, SyncMode};
@@ -276,54 +277,54 @@ fn a_power_cut_never_brings_back_an_owner_whose_rows_were_dropped() {
     assert_eq!((owner, rows), (false, 0), "what was installed is durable");
 }
 
-/// A judge that says of every table of the data tree what it is told to, and lets nothing go
-/// itself.
+/// Estimates the garbage of every table of the data tree as it is told to. Its filter drops
+/// nothing.
 #[derive(Debug, Default)]
-struct Saying {
-    needed: Mutex<Needed>,
-    /// Hundredths of each file that are waste.
-    waste: AtomicU64,
-    /// Whether only tables of one entry are said not to be needed.
+struct FixedEstimates {
+    need: Mutex<TableNeed>,
+    /// Garbage of each file, in percent.
+    garbage_percent: AtomicU64,
+    /// Whether only tables of one entry count as not needed.
     only_small: AtomicBool,
     fails: AtomicBool,
 }
 
-impl FilterFactory for Saying {
+impl FilterFactory for FixedEstimates {
     fn filter(&self, _: &FilterJob) -> Result<Option<Box<dyn Filter>>> {
         Ok(Some(Box::new(ByValueFilter(Arc::new(Mutex::new(vec![Told::default()]))))))
     }
 
-    fn judge(&self, job: &FilterJob, table: &Suspect<'_>) -> Result<Waste> {
+    fn estimate_garbage(&self, job: &FilterJob, table: &TableStats<'_>) -> Result<Garbage> {
         assert_eq!(job.tree, DATA);
         if self.fails.load(Ordering::SeqCst) {
-            return Err(Error::new(ErrorKind::Io, "this judge does not like the day"));
+            return Err(Error::new(ErrorKind::Io, "this estimate fails"));
         }
-        let bytes = table.size() * self.waste.load(Ordering::SeqCst) / 100;
+        let bytes = table.size() * self.garbage_percent.load(Ordering::SeqCst) / 100;
         let spared = self.only_small.load(Ordering::SeqCst) && table.properties().entries > 1;
-        let needed = if spared { Needed::Perhaps } else { *self.needed.lock() };
-        Ok(Waste { bytes, needed })
+        let need = if spared { TableNeed::MayBeRead } else { *self.need.lock() };
+        Ok(Garbage { bytes, need })
     }
 }
 
-/// A store with one table of the data tree at the bottom, and its judge.
-fn judged(fs: &MemFs) -> (Engine, Arc<Saying>) {
-    let judge = Arc::new(Saying::default());
-    let engine = open_with(fs, &quiet(), with_filter(judge.clone()));
+/// A store with one table of the data tree at the bottom, and the estimates of its garbage.
+fn estimated(fs: &MemFs) -> (Engine, Arc<FixedEstimates>) {
+    let estimates = Arc::new(FixedEstimates::default());
+    let engine = open_with(fs, &quiet(), with_filter(estimates.clone()));
     for key in [b"a", b"b", b"c"] {
         put(&engine, DATA, key, b"keep");
         put(&engine, META, key, b"keep");
     }
     engine.compact().unwrap();
-    (engine, judge)
+    (engine, estimates)
 }
 
 #[test]
 fn a_table_that_is_not_needed_goes_unread() {
     let fs = MemFs::new();
-    let (engine, judge) = judged(&fs);
+    let (engine, estimates) = estimated(&fs);
     engine.reclaim().unwrap();
     assert_eq!(engine.stats().drops, 0);
-    *judge.needed.lock() = Needed::Never;
+    *estimates.need.lock() = TableNeed::Unneeded;
     let reads = engine.stats().block_reads();
     engine.reclaim().unwrap();
     let stats = engine.stats();
@@ -337,41 +338,41 @@ fn a_table_that_is_not_needed_goes_unread() {
 }
 
 #[test]
-fn a_cover_stays_above_older_data_and_goes_with_it() {
-    let (engine, judge) = judged(&MemFs::new());
+fn a_table_that_shadows_older_data_stays_above_it_and_goes_with_it() {
+    let (engine, estimates) = estimated(&MemFs::new());
     put(&engine, DATA, b"b", b"newer");
     engine.flush().unwrap();
-    *judge.needed.lock() = Needed::AsCover;
-    judge.only_small.store(true, Ordering::SeqCst);
+    *estimates.need.lock() = TableNeed::ShadowsOlder;
+    estimates.only_small.store(true, Ordering::SeqCst);
     engine.reclaim().unwrap();
     assert_eq!(engine.stats().drops, 0);
     assert_eq!(engine.read(DATA, b"b").as_deref(), Some(&b"newer"[..]), "no older value shows");
-    judge.only_small.store(false, Ordering::SeqCst);
+    estimates.only_small.store(false, Ordering::SeqCst);
     engine.reclaim().unwrap();
-    assert_eq!(engine.stats().drops, 2, "the older, then what covered it");
+    assert_eq!(engine.stats().drops, 2, "the older, then what shadowed it");
     assert_eq!(rows_forward(&engine, DATA), []);
 }
 
-/// A judge that sees waste where its filter finds none must not keep the store busy for ever.
+/// An estimate of garbage where the filter finds none must not keep the store busy forever.
 #[test]
-fn a_wasteful_table_is_rewritten_once_for_each_time_it_is_judged() {
-    let (engine, judge) = judged(&MemFs::new());
-    judge.waste.store(80, Ordering::SeqCst);
+fn a_table_of_garbage_is_rewritten_once_per_estimate() {
+    let (engine, estimates) = estimated(&MemFs::new());
+    estimates.garbage_percent.store(80, Ordering::SeqCst);
     for round in 1..=3 {
         engine.reclaim().unwrap();
-        assert_eq!(engine.stats().merges_for_waste, round);
-        assert_eq!(engine.stats().waste_bytes, 0, "what was written anew counts as clean");
+        assert_eq!(engine.stats().merges_for_garbage, round);
+        assert_eq!(engine.stats().garbage_bytes, 0, "what was written anew counts as clean");
     }
     assert_eq!(rows_forward(&engine, DATA).len(), 3);
 }
 
 #[test]
-fn a_judge_that_fails_loses_nothing() {
-    let (engine, judge) = judged(&MemFs::new());
-    judge.fails.store(true, Ordering::SeqCst);
+fn an_estimate_that_fails_loses_nothing() {
+    let (engine, estimates) = estimated(&MemFs::new());
+    estimates.fails.store(true, Ordering::SeqCst);
     assert_eq!(engine.reclaim().unwrap_err().kind(), ErrorKind::Io);
     assert!(engine.degraded().is_none());
-    judge.fails.store(false, Ordering::SeqCst);
+    estimates.fails.store(false, Ordering::SeqCst);
     engine.reclaim().unwrap();
     assert_eq!(rows_forward(&engine, DATA).len(), 3);
 }

@@ -11,7 +11,7 @@ use lsmkv::engine::MemFs;
 use lsmkv::io::clock::ManualClock;
 use lsmkv::io::splitmix::SplitMix64;
 use lsmkv::types::{KeyEntry, KeyIter, KeyRange, Member, MemberIter, MemberRange, ZAdd};
-use lsmkv::{Db, ErrorKind, Options, Type};
+use lsmkv::{CacheFill, Db, ErrorKind, Options, Type};
 
 /// So small that a few hundred keys reach several levels.
 fn tiny() -> Options {
@@ -109,7 +109,7 @@ impl Story {
             reverse: self.random.one_in(2),
             kind,
             values: self.random.one_in(2),
-            no_fill: self.random.one_in(2),
+            cache_fill: CacheFill::skip_if(self.random.one_in(2)),
         }
     }
 
@@ -338,8 +338,11 @@ fn a_walk_that_will_not_come_again_leaves_the_cache_as_it_is() {
     let cached = |db: &Db| db.engine_stats().cache_bytes;
     db.kind(b"set").unwrap();
     let before = cached(&db);
-    assert_eq!(keys(&db, KeyRange { no_fill: true, ..KeyRange::default() }).len(), 501);
-    let range = MemberRange { no_fill: true, ..MemberRange::default() };
+    assert_eq!(
+        keys(&db, KeyRange { cache_fill: CacheFill::Skip, ..KeyRange::default() }).len(),
+        501
+    );
+    let range = MemberRange { cache_fill: CacheFill::Skip, ..MemberRange::default() };
     assert_eq!(db.members(b"set", range).unwrap().count(), 500);
     assert_eq!(cached(&db), before);
     keys(&db, KeyRange::default());
@@ -351,7 +354,7 @@ fn a_walk_that_will_not_come_again_leaves_the_cache_as_it_is() {
 
 /// All members by chunks of one iterator, and again by many that each go on where the last ended.
 fn members(db: &Db, key: &[u8], reverse: bool) -> Vec<Member> {
-    let range = |after| MemberRange { after, reverse, no_fill: false };
+    let range = |after| MemberRange { after, reverse, cache_fill: CacheFill::Fill };
     let mut iter = db.members(key, range(None)).unwrap();
     let mut together = Vec::new();
     loop {
@@ -470,7 +473,7 @@ fn a_list_is_taken_up_behind_its_element_though_the_ends_moved() {
     db.lpush(b"l", &[b"new"]).unwrap();
     db.rpop(b"l").unwrap();
     let shown = |after: &Option<Vec<u8>>, reverse| {
-        let range = MemberRange { after: after.clone(), reverse, no_fill: false };
+        let range = MemberRange { after: after.clone(), reverse, cache_fill: CacheFill::Fill };
         let elements = db.members(b"l", range).unwrap().map(|element| match element.unwrap() {
             Member::Element { element, .. } => String::from_utf8(element.to_vec()).unwrap(),
             other => panic!("{other:?}"),

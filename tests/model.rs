@@ -12,7 +12,7 @@
 
 mod support;
 
-use lsmkv::engine::{Batch, Engine, MemFs, Snapshot, WriteOptions};
+use lsmkv::engine::{Batch, CacheFill, Engine, MemFs, Snapshot, WriteOptions};
 use lsmkv::io::mem::CrashMode;
 use lsmkv::{ErrorKind, Options, SyncMode};
 use proptest::prelude::*;
@@ -113,7 +113,7 @@ impl Pair {
             Op::ReadSnapshot { which, tree, bounds, steps } => {
                 let Some((snapshot, state)) = self.snapshots.get(*which) else { return };
                 assert_state(snapshot, state, &"a snapshot");
-                let iter = snapshot.walk(TREES[*tree], bounds.options(false));
+                let iter = snapshot.walk(TREES[*tree], bounds.options(CacheFill::Fill));
                 Walk::new(iter, &state.0[*tree], bounds).take(steps);
             }
             Op::DropSnapshot { which } if *which < self.snapshots.len() => {
@@ -143,12 +143,12 @@ impl Pair {
 
     fn walk_op(&mut self, op: &Op) {
         match op {
-            Op::Walk { tree, bounds, steps, no_fill } => {
-                let iter = self.engine().walk(TREES[*tree], bounds.options(*no_fill));
+            Op::Walk { tree, bounds, steps, cache_fill } => {
+                let iter = self.engine().walk(TREES[*tree], bounds.options(*cache_fill));
                 Walk::new(iter, &self.history.now.0[*tree], bounds).take(steps);
             }
             Op::OpenWalk { tree, bounds } => {
-                let iter = self.engine().walk(TREES[*tree], bounds.options(false));
+                let iter = self.engine().walk(TREES[*tree], bounds.options(CacheFill::Fill));
                 self.walks.push(Walk::new(iter, &self.history.now.0[*tree], bounds));
             }
             Op::ResumeWalk { which, steps } => {

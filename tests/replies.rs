@@ -52,7 +52,7 @@ impl ReplySink for Pieces {
         self.all.push("no array".into());
     }
 
-    fn status(&mut self, text: &str) {
+    fn status(&mut self, text: &'static str) {
         self.all.push(format!("+{text}"));
     }
 
@@ -92,7 +92,7 @@ impl ReplySink for Pieces {
         self.all.insert(position, head_text(head, len));
     }
 
-    fn go_back(&mut self, position: usize) {
+    fn rollback_to(&mut self, position: usize) {
         self.taken_back += self.all.len() - position;
         self.all.truncate(position);
     }

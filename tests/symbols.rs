@@ -8,15 +8,6 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../src/commands/emit/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "the generator's names are what is asked for")]
-mod emit;
-#[path = "../src/commands/session/table.rs"]
-mod session_table;
-#[path = "../src/commands/spec.rs"]
-mod spec;
-#[path = "../src/commands/table/mod.rs"]
-mod table;
 mod toolchain;
 
 use std::collections::BTreeSet;
@@ -57,24 +48,6 @@ fn listed() -> BTreeSet<String> {
 fn the_header_declares_exactly_the_listed_functions() {
     let header = std::fs::read_to_string(root().join("include/lsmkv.h")).unwrap();
     assert_eq!(declared(&header), listed());
-}
-
-#[test]
-fn every_command_has_a_function_and_every_listed_function_is_declared() {
-    let mut served = BTreeSet::new();
-    for row in table::GROUPS.iter().flat_map(|group| group.rows) {
-        let names = emit::names(row, table::FUNCTIONS);
-        assert!(!names.is_empty(), "{} has no function", row.name);
-        let base = format!("lsmkv_{}", row.name.to_ascii_lowercase());
-        assert!(names.iter().all(|name| name.starts_with(&base)), "{names:?}");
-        served.extend(names);
-    }
-    let missing: Vec<_> = served.difference(&listed()).cloned().collect();
-    assert!(missing.is_empty(), "not declared: {missing:?}");
-    for (command, _) in table::FUNCTIONS {
-        let known = table::GROUPS.iter().flat_map(|group| group.rows);
-        assert!(known.map(|row| row.name).any(|name| name == *command), "{command} is no command");
-    }
 }
 
 #[test]

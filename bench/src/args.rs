@@ -9,7 +9,7 @@ use crate::peers::Kind;
 use crate::plan::{Compression, Plan, Settings};
 use crate::rows::Row;
 
-/// The same work on lsmkv and its peers: throughput, ratios to RocksDB, verdicts.
+/// Runs one workload on lsmkv and its peers: throughput, ratios to RocksDB, verdicts.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -21,7 +21,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Load a store far larger than its memory budget; fail if it costs too much memory or reads.
+    /// Load a store far larger than its memory budget; fail on too much memory or too many reads.
     Big(Big),
     /// Delete, copy and sample a large hash; fail if deleting it takes longer than a small one.
     Types(Types),
@@ -35,7 +35,7 @@ pub(crate) enum Command {
         /// What to run, as JSON.
         task: String,
     },
-    /// The same of the bench of commands.
+    /// One peer, one repeat of the bench of commands: started by the bench itself.
     #[command(hide = true, name = commands::CHILD)]
     CommandsChild {
         /// What to run, as JSON.
@@ -75,7 +75,7 @@ pub(crate) struct Compare {
     /// Block cache of every peer that has one.
     #[arg(long, default_value = "256M", value_parser = parse_size)]
     pub(crate) cache: u64,
-    /// Filter bits a key.
+    /// Bloom filter bits per key.
     #[arg(long, default_value_t = 10)]
     pub(crate) bloom_bits: u32,
     /// Seed of key order and values.
@@ -106,7 +106,7 @@ pub(crate) struct Commands {
     /// Keys, members of each large collection, and small hashes: what all counts follow.
     #[arg(long, default_value_t = 150_000, value_parser = clap::value_parser!(u64).range(1..))]
     num: u64,
-    /// Seconds after which a row stops that has not run all its commands.
+    /// Seconds after which a row stops, even if commands are left.
     #[arg(long, default_value_t = 1.5)]
     row_seconds: f64,
     /// Runs of each peer, interleaved; the median counts.
@@ -167,7 +167,7 @@ pub(crate) struct Big {
     /// Resident memory that must not be reached.
     #[arg(long, default_value = "400M", value_parser = parse_size)]
     pub(crate) max_rss: u64,
-    /// Table blocks that a read may load on average.
+    /// Table blocks that a read may load, on average.
     #[arg(long, default_value_t = 1.05)]
     pub(crate) max_block_reads: f64,
     /// The store to load.

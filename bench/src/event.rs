@@ -1,4 +1,4 @@
-//! What a child tells its parent: one measurement a line, as JSON on standard output.
+//! What a child tells its parent: one measurement per line, as JSON on standard output.
 
 use std::io::Write;
 
@@ -29,7 +29,7 @@ pub(crate) struct Latency {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Footprint {
     pub(crate) disk_bytes: u64,
-    /// Bytes the process sent to the device a user byte, where the kernel counts them.
+    /// Bytes sent to the device per user byte, where the kernel counts them.
     pub(crate) write_amplification: Option<f64>,
 }
 

@@ -1,5 +1,5 @@
-//! The same work on lsmkv and its peers, in one run on one machine: throughput of each as a ratio
-//! to RocksDB, against the targets of the design.
+//! Runs one workload on lsmkv and its peers, on one machine: throughput of each as a ratio to
+//! RocksDB, against targets.
 //!
 //! `compare` (the default) starts one child process per peer and repeat, in turn, so that no
 //! peer's memory, allocator or threads touch another's; the child prints its measurements as JSON

@@ -1,4 +1,4 @@
-//! What a child is to run: sizes, rows and the settings that every peer gets alike.
+//! What a child is to run: sizes, rows and the settings of every peer.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ impl Plan {
 pub(crate) struct Settings {
     pub(crate) write_buffer: u64,
     pub(crate) cache: u64,
-    /// One limit for everything, for a peer that can keep one; it then replaces the two above.
+    /// One limit for all memory, for a peer that supports one; it replaces the two above.
     pub(crate) memory_budget: Option<u64>,
     pub(crate) bloom_bits: u32,
     /// Threads for flushes and compactions together.
@@ -49,7 +49,7 @@ pub(crate) struct Settings {
     pub(crate) synced: bool,
 }
 
-/// What the design's performance page measures with.
+/// The settings of the published figures.
 impl Default for Settings {
     fn default() -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The rows of the table and their first targets, as the design's performance page states them.
+//! The rows of the table and their first targets.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ impl Row {
     }
 }
 
-/// Bytes written a user byte in fillrandom: at most this.
+/// Limit of bytes written per user byte in fillrandom.
 pub(crate) const FIRST_WRITE_AMPLIFICATION: f64 = 3.3;
 
 /// Longest pause of a writer in fillrandom: at most this many milliseconds.

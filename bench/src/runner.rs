@@ -25,7 +25,7 @@ use crate::session::Task;
 /// What one peer measured, over all its repeats.
 #[derive(Debug)]
 pub(crate) struct Samples<R = Row> {
-    /// Operations a second.
+    /// Operations per second.
     pub(crate) rates: BTreeMap<R, Vec<f64>>,
     pub(crate) latencies: Vec<Latency>,
     pub(crate) footprints: Vec<Footprint>,
@@ -84,7 +84,7 @@ pub(crate) fn interleaved<K: Copy + Ord, R>(
             if let Err(error) = measure(*kind, &dir, samples) {
                 samples.failures.push(format!("repeat {repeat}: {error}"));
             }
-            // Also after a failure: the next peer shall find the disk as this one did.
+            // Also after a failure, so that every peer finds the disk in the same state.
             fs::remove_dir_all(dir)?;
             let seconds = start.elapsed().as_secs_f64();
             eprintln!("repeat {repeat}/{repeats}: {title:<8} {seconds:.0} s");

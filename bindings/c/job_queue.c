@@ -1,7 +1,7 @@
 /*
- * A queue of jobs that loses none: a worker moves a job to its own list while it works, and takes
- * it off, with the count of what was done, in one transaction. What a worker that died left in its
- * list goes back. Build: cc job_queue.c -llsmkv; run: ./a.out DIRECTORY
+ * A job queue that loses no job. A worker moves a job to its own list while it works. One
+ * transaction then removes the job and counts it. Jobs in the list of a dead worker go back to
+ * the queue. Build: cc job_queue.c -llsmkv; run: ./a.out DIRECTORY
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +34,8 @@ static int take(lsmkv_db *db, lsmkv_buf *job) {
     return check(lsmkv_lmove(db, WAITING, RUNNING, LSMKV_LEFT, LSMKV_RIGHT, job, &err)) == LSMKV_OK;
 }
 
-/* A job is off the list and counted, or neither. Others may finish jobs at the same time: the
- * transaction then conflicts, and is tried again. */
+/* Removes a job and counts it, or neither. If others finish jobs at the same time, the transaction
+ * conflicts and is tried again. */
 static int64_t finish(lsmkv_db *db, const lsmkv_buf *job) {
     for (;;) {
         lsmkv_db *txn;
@@ -51,7 +51,7 @@ static int64_t finish(lsmkv_db *db, const lsmkv_buf *job) {
     }
 }
 
-/* Jobs of a worker that died wait again, the oldest first. */
+/* Puts the jobs of a dead worker back into the queue, the oldest first. */
 static void recover(lsmkv_db *db) {
     while (check(lsmkv_lmove(db, RUNNING, WAITING, LSMKV_RIGHT, LSMKV_LEFT, NULL, &err)) == LSMKV_OK) {
         printf("recover  a job that was not finished\n");

@@ -1,6 +1,6 @@
 /*
- * A leaderboard: players and their points in a sorted set, the best ten and a player's place at any
- * time. Build: cc leaderboard.c -llsmkv; run: ./a.out DIRECTORY
+ * A leaderboard: a sorted set of players and their points gives the best ten and a player's rank.
+ * Build: cc leaderboard.c -llsmkv; run: ./a.out DIRECTORY
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void show_best(lsmkv_db *db, int n) {
     lsmkv_reply *reply;
     size_t i, count;
     check(lsmkv_zrange_opt(db, BOARD, 0, n - 1, LSMKV_REV | LSMKV_WITHSCORES, &reply, &err));
-    /* Members and scores in turn. */
+    /* Members and scores alternate. */
     count = lsmkv_reply_len(reply, 0);
     for (i = 0; i + 1 < count; i += 2) {
         size_t member = lsmkv_reply_at(reply, 0, i);

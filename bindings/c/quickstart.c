@@ -5,7 +5,7 @@
 
 #include <lsmkv.h>
 
-/* A text as pointer and length: what keys and values are. */
+/* A text as pointer and length, the form of keys and values. */
 #define S(text) (text), strlen(text)
 
 static lsmkv_err err;
@@ -28,7 +28,7 @@ static void print_text(const lsmkv_reply *reply, size_t node) {
     printf(" %.*s", (int)lsmkv_reply_len(reply, node), (const char *)lsmkv_reply_str(reply, node));
 }
 
-/* Prints a field or key and gives the buffer back. */
+/* Prints a field or key and releases the buffer. */
 static void print_value(const char *what, lsmkv_buf *value) {
     printf("%s%.*s", what, (int)value->len, (const char *)value->data);
     lsmkv_buf_release(value);
@@ -84,7 +84,7 @@ static void lists_and_leaderboards(lsmkv_db *db) {
     printf("\n");
 }
 
-/* Runs again if another writer was faster. */
+/* Runs again if another writer committed first. */
 static void transfer(lsmkv_db *db) {
     lsmkv_db *txn;
     lsmkv_status status;

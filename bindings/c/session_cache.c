@@ -1,5 +1,5 @@
 /*
- * A cache of sessions: each lives for a while after it was last used, and the store forgets it by
+ * A session cache. Each session expires some time after its last use, and the store deletes it by
  * itself. Build: cc session_cache.c -llsmkv; run: ./a.out DIRECTORY
  */
 #include <stdio.h>
@@ -27,7 +27,7 @@ static int session_begin(lsmkv_db *db, const char *token, const char *user) {
     return st == LSMKV_OK;
 }
 
-/* The user of a session, whose time begins anew; 0 if there is none. */
+/* Finds the user of a session and restarts its expiry; 0 if there is none. */
 static int session_use(lsmkv_db *db, const char *token, char *user, size_t size) {
     lsmkv_buf value;
     if (check(lsmkv_getex(db, token, strlen(token), TTL_MS, 0, &value, &err)) == LSMKV_NOT_FOUND) {

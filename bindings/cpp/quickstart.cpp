@@ -31,7 +31,7 @@ static void lists_and_leaderboards(lsmkv::Db &db) {
 static void transactions_and_snapshots(lsmkv::Db &db) {
     db.mset({{"savings", "100"}, {"checking", "0"}});
     const lsmkv::Snapshot before = db.snapshot();
-    // Runs again if another writer was faster.
+    // Runs again if another writer committed first.
     db.transact([](lsmkv::Transaction &txn) {
         txn.decrby("savings", 5);
         txn.incrby("checking", 5);

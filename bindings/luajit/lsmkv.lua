@@ -39,7 +39,7 @@ assert(C.lsmkv_abi_version() == 0, "the library has another ABI version than thi
 local CONFLICT = -11
 local lsmkv = {null = setmetatable({}, {__tostring = function() return "null" end})}
 
--- What is thrown: code is the status of the store, nil for an error of a command.
+-- The error that is thrown: code is the status of the store, nil for an error of a command.
 local Error = {__tostring = function(self) return self.message end}
 
 local function checked(call, ...)
@@ -120,7 +120,7 @@ end
 
 function methods:snapshot() return given(C.lsmkv_snapshot, self.db) end
 
--- Runs the body in a transaction and commits it; again after conflicts.
+-- Runs the body in a transaction and commits it. After a conflict it runs again.
 function methods:transact(body, attempts)
     for left = attempts or 100, 1, -1 do
         local transaction = given(C.lsmkv_begin, self.db)
@@ -142,7 +142,7 @@ function methods:close()
     if db ~= nil then checked(C.lsmkv_close, ffi.gc(db, nil)) end
 end
 
--- What is no method is a command.
+-- Every other field is a command.
 Handle.__index = function(_, name)
     return methods[name] or function(self, ...) return self:command(name, ...) end
 end

@@ -7,7 +7,7 @@
 //     db.close();
 //
 // Strings, numbers and Buffers go in; Buffers, numbers, arrays, Maps, Sets and null come out. Calls
-// block, as an embedded store does. The library is $LSMKV_LIBRARY, or the system's liblsmkv.so.0.
+// block. The library is $LSMKV_LIBRARY, or the system's liblsmkv.so.0.
 'use strict';
 
 const koffi = require('koffi');
@@ -100,7 +100,7 @@ function decoded(reply) {
 class Handle {
   constructor(db) {
     this.db = db;
-    // What the class does not have is a command.
+    // Every other property is a command.
     return new Proxy(this, {
       get: (self, name) => (name in self ? self[name] : (...args) => self.command(name, ...args)),
     });

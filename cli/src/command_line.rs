@@ -1,9 +1,11 @@
-//! What can be typed after `lsmkv`: a variant for each subcommand, its arguments in its module.
+//! The command line of `lsmkv`: one variant per subcommand, whose arguments are in its module.
 
 use clap::{Parser, Subcommand};
 
 use crate::failure::Outcome;
-use crate::tools::{bench, check, complete, dump, exchange, inspect, repair, upkeep, watch};
+use crate::tools::{
+    bench, check, completions, dump, import_export, inspect, maintenance, repair, watch,
+};
 use crate::{server, shell};
 
 /// An embedded store of Redis data structures, at the command line.
@@ -27,41 +29,41 @@ pub(crate) struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serves a store to Redis clients
+    /// Serve a store to Redis clients
     Serve(server::ServeArgs),
-    /// Reads everything: checksums, keys, members; lists what is wrong
+    /// Read everything (checksums, keys, members) and list what is wrong
     Check(check::CheckArgs),
-    /// Makes a new store of what can be read of a damaged one
+    /// Build a new store from the readable parts of a damaged one
     Repair(repair::RepairArgs),
-    /// What a store holds and has done
-    Stats(inspect::InspectionArgs),
-    /// The tree of tables as a picture
-    Levels(inspect::InspectionArgs),
-    /// Writes all keys as commands or as JSON lines
+    /// Print the statistics of a store
+    Stats(inspect::InspectArgs),
+    /// Draw the levels of the tree of tables
+    Levels(inspect::InspectArgs),
+    /// Write all keys as commands or as JSON lines
     Dump(dump::DumpArgs),
-    /// Reads what dump has written, or a file of commands
+    /// Read the output of dump, or a file of commands
     Load(dump::LoadArgs),
-    /// Copies keys from a Redis server or from its dump file
-    Import(exchange::ImportArgs),
-    /// Copies keys to a Redis server
-    Export(exchange::ExportArgs),
-    /// Deletes what has expired and rewrites all tables
-    Compact(upkeep::CompactArgs),
-    /// Makes a copy of a store in another directory
-    Checkpoint(upkeep::CheckpointArgs),
-    /// Measures a new store on this machine
+    /// Copy keys from a Redis server or from its dump file
+    Import(import_export::ImportArgs),
+    /// Copy keys to a Redis server
+    Export(import_export::ExportArgs),
+    /// Delete expired keys and rewrite all tables
+    Compact(maintenance::CompactArgs),
+    /// Copy a store to another directory
+    Checkpoint(maintenance::CheckpointArgs),
+    /// Measure a new store on this machine
     Bench(bench::BenchArgs),
-    /// Shows a store or a server while it works
+    /// Show a store or a server while it works
     Watch(watch::WatchArgs),
-    /// Completions of this command line for a shell
-    Completions(complete::CompletionsArgs),
-    /// The manual page, for man
+    /// Print shell completions for this command line
+    Completions(completions::CompletionsArgs),
+    /// Print the manual page, for man
     #[command(hide = true)]
     Man,
 }
 
 impl CommandLine {
-    /// Does what was asked.
+    /// Runs the subcommand, or the shell.
     pub(crate) fn run(self) -> Outcome {
         let Some(command) = self.command else { return shell::run(&self.shell) };
         match command {
@@ -72,14 +74,14 @@ impl CommandLine {
             Command::Levels(args) => inspect::levels(&args),
             Command::Dump(args) => dump::dump(&args),
             Command::Load(args) => dump::load(&args),
-            Command::Import(args) => exchange::import(&args),
-            Command::Export(args) => exchange::export(&args),
-            Command::Compact(args) => upkeep::compact(&args),
-            Command::Checkpoint(args) => upkeep::checkpoint(&args),
+            Command::Import(args) => import_export::import(&args),
+            Command::Export(args) => import_export::export(&args),
+            Command::Compact(args) => maintenance::compact(&args),
+            Command::Checkpoint(args) => maintenance::checkpoint(&args),
             Command::Bench(args) => bench::bench(&args),
             Command::Watch(args) => watch::watch(&args),
-            Command::Completions(args) => complete::completions(&args),
-            Command::Man => complete::manual(),
+            Command::Completions(args) => completions::completions(&args),
+            Command::Man => completions::manual(),
         }
     }
 }

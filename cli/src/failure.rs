@@ -1,12 +1,12 @@
-//! Why a subcommand ended early: a message for a person, and the exit status.
+//! The failure of a subcommand: a message for a person, and the exit status.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// What a subcommand gives: an exit status of its own choice, or a failure.
+/// The result of a subcommand: an exit status of its own, or a failure.
 pub(crate) type Outcome = Result<ExitCode, Failure>;
 
-/// See the module's documentation.
+/// A message and an exit status.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
@@ -20,17 +20,17 @@ impl Failure {
         Self { message: message.into(), code: 1, damage: false }
     }
 
-    /// A command line that makes no sense: exit status 2, as clap's own.
+    /// A command line that is not valid: exit status 2, like clap's own errors.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { message: message.into(), code: 2, damage: false }
     }
 
-    /// Whether stored bytes are not what they should be.
+    /// Whether the failure is corruption of stored data.
     pub(crate) fn is_damage(&self) -> bool {
         self.damage
     }
 
-    /// What was done before it, said as well.
+    /// Appends to the message.
     pub(crate) fn and(self, more: &str) -> Self {
         Self { message: format!("{}; {more}", self.message), ..self }
     }

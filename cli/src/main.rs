@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-/// The exit status of a program that was asked to stop and did, as shells give it for Ctrl-C.
+/// The exit status of a program stopped by Ctrl-C, as shells report it.
 const STOPPED: u8 = 130;
 
 #[global_allocator]
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     match command_line::CommandLine::parse().run() {
         Ok(code) => code,
         Err(failure) => {
-            // Nothing is left to do when standard error is gone too.
+            // If standard error is closed too, nothing is left to do.
             let _ = writeln!(std::io::stderr(), "lsmkv: {failure}");
             if transfer::Interrupt::stopped_the_program() {
                 return ExitCode::from(STOPPED);

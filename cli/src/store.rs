@@ -1,4 +1,4 @@
-//! How every subcommand that opens a store is told which one, and with which options.
+//! The arguments with which subcommands open a store.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(crate) struct OptionArgs {
 }
 
 impl OptionArgs {
-    /// The defaults, changed by what was given.
+    /// The default options with the given changes.
     pub(crate) fn to_options(&self) -> Result<Options, Failure> {
         let mut options = Options::default();
         for text in &self.options {
@@ -41,30 +41,30 @@ impl OptionArgs {
 }
 
 impl StoreArgs {
-    /// Opens the store as the command line says.
+    /// Opens the store, or creates it.
     pub(crate) fn open(&self) -> Result<Db, Failure> {
         Ok(Db::open(&self.dir, self.options.to_options()?)?)
     }
 
-    /// The same of a store that is there: what works on it makes none.
+    /// Opens a store that must already exist.
     pub(crate) fn open_existing(&self) -> Result<Db, Failure> {
         let options = Options { create_if_missing: false, ..self.options.to_options()? };
         Ok(Db::open(&self.dir, options)?)
     }
 }
 
-/// Arguments shared by the subcommands that only look at a store.
+/// Arguments shared by the subcommands that only read a store.
 #[derive(Args, Debug)]
-pub(crate) struct InspectArgs {
+pub(crate) struct ReadOnlyStoreArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Also if another process has the store open; it is not disturbed
+    /// Read the store even if another process has it open; that process is not disturbed
     #[arg(long)]
     live: bool,
 }
 
-impl InspectArgs {
-    /// Opens the store without changing anything in it.
+impl ReadOnlyStoreArgs {
+    /// Opens the store read-only.
     pub(crate) fn open_to_read(&self) -> Result<Db, Failure> {
         let options = self.store.options.to_options()?;
         if self.live {

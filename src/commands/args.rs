@@ -1,4 +1,4 @@
-//! Arguments, read one after the other, with the reference's error texts.
+//! Reads the arguments of a command in order. Errors have the texts of Redis.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::number::{out_of_range, parse_integer};
@@ -15,12 +15,12 @@ pub(crate) fn wrong_number(name: &str) -> Error {
     Error::new(ErrorKind::Syntax, message)
 }
 
-/// What C's `%s` shows of these bytes.
+/// The bytes up to the first NUL, which is what C's `%s` prints.
 pub(crate) fn until_zero(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// Bytes as they stand in an error text.
+/// Bytes as they appear in an error text.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     String::from_utf8_lossy(until_zero(bytes)).into_owned()
 }
@@ -32,34 +32,34 @@ pub(crate) struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// `rest` does not hold the command's name.
+    /// Creates a reader of `rest`, which does not include the command's name.
     pub(crate) fn new(rest: &'a [&'a [u8]]) -> Self {
         Self { rest }
     }
 
-    /// How many are left.
+    /// The number of arguments left.
     pub(crate) fn len(&self) -> usize {
         self.rest.len()
     }
 
-    /// Whether none is left.
+    /// Whether no argument is left.
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The next one; a syntax error if there is none.
+    /// Takes the next argument. Without one it is a syntax error.
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8]> {
         let (first, rest) = self.rest.split_first().ok_or_else(syntax_error)?;
         self.rest = rest;
         Ok(first)
     }
 
-    /// The next one as an integer.
+    /// Takes the next argument as an integer.
     pub(crate) fn integer(&mut self) -> Result<i64> {
         parse_integer(self.bytes()?)
     }
 
-    /// The next one as a count whose sign has a meaning, so that it can be negated.
+    /// Takes the next argument as a count that can be negated, since its sign has a meaning.
     pub(crate) fn signed_count(&mut self) -> Result<i64> {
         match self.integer()? {
             i64::MIN => {
@@ -70,12 +70,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The next one without taking it.
+    /// The next argument, without taking it.
     pub(crate) fn peek(&self) -> Option<&'a [u8]> {
         self.rest.first().copied()
     }
 
-    /// Takes the next one if it is this word, in any case.
+    /// Takes the next argument if it is this word, in any case.
     pub(crate) fn take_word(&mut self, word: &str) -> bool {
         let found = self.peek().is_some_and(|next| next.eq_ignore_ascii_case(word.as_bytes()));
         if found {
@@ -84,24 +84,32 @@ impl<'a> Args<'a> {
         found
     }
 
-    /// Whether this word, in any case, is anywhere among those that are left.
+    /// Takes the next argument, a word in any case, and returns its meaning. Any other word is a
+    /// syntax error.
+    pub(crate) fn choice<T: Copy>(&mut self, words: &[(&str, T)]) -> Result<T> {
+        let given = self.bytes()?;
+        let chosen = words.iter().find(|(word, _)| given.eq_ignore_ascii_case(word.as_bytes()));
+        chosen.map(|(_, meaning)| *meaning).ok_or_else(syntax_error)
+    }
+
+    /// Whether any argument left is this word, in any case.
     pub(crate) fn contains_word(&self, word: &str) -> bool {
         self.rest.iter().any(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))
     }
 
-    /// The next `n`; a syntax error if there are fewer.
+    /// Takes the next `n` arguments. Fewer are a syntax error.
     pub(crate) fn take(&mut self, n: usize) -> Result<&'a [&'a [u8]]> {
         let (taken, rest) = self.rest.split_at_checked(n).ok_or_else(syntax_error)?;
         self.rest = rest;
         Ok(taken)
     }
 
-    /// All that are left.
+    /// Takes all arguments left.
     pub(crate) fn all(&mut self) -> &'a [&'a [u8]] {
         std::mem::take(&mut self.rest)
     }
 
-    /// All that are left, as pairs, for the command `name`; one that is alone is an error.
+    /// Takes all arguments left as pairs. An odd number is an error that names the command `name`.
     pub(crate) fn pairs_of(&mut self, name: &str) -> Result<Vec<(&'a [u8], &'a [u8])>> {
         let pair = |pair: &[&'a [u8]]| match pair {
             [a, b] => Some((*a, *b)),
@@ -110,7 +118,7 @@ impl<'a> Args<'a> {
         self.all().chunks(2).map(pair).collect::<Option<_>>().ok_or_else(|| wrong_number(name))
     }
 
-    /// A syntax error if something is left.
+    /// Fails with a syntax error if an argument is left.
     pub(crate) fn end(&self) -> Result<()> {
         if self.is_empty() { Ok(()) } else { Err(syntax_error()) }
     }

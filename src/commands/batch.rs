@@ -1,27 +1,23 @@
-//! Batches: write commands that are stored, and run together at the commit.
+//! Batches: write commands that are stored first and run together at the commit.
 //!
-//! Unlike a transaction a batch reads nothing before its commit, so it cannot conflict: the commit
-//! locks the keys of all operations, runs them over one moment, and writes once. The first that
-//! fails ends it, and nothing was changed.
+//! Unlike a transaction, a batch reads nothing before its commit, so it cannot conflict. The commit
+//! locks the keys of all commands, runs them at one read point, and writes once. The first command
+//! that fails ends the commit, and nothing changes.
 
 use std::time::{Duration, Instant};
 
 use super::args::{Args, wrong_number};
+use super::bound::{BoundCommand, scope_of};
 use super::dispatch::{find, fits, keys_of, name_of, refuse_session, unknown};
-use super::generated::dispatch::run;
-use super::plan::{Planned, scope_of};
+use super::entry::Entry;
 use super::reply::Reply;
-use super::spec::{Access, Row};
+use super::schema::spec::{Access, Flags};
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::store::deadline_in;
-use crate::types::txn::Tx;
-use crate::types::{Db, Done, Ticket};
+use crate::txn::Tx;
+use crate::txn::execution::deadline_in;
+use crate::txn::{Db, Done, Ticket};
 
-/// Operations that a strict batch runs only if their keys exist.
-const NEED_THEIR_KEYS: [&str; 7] =
-    ["DEL", "EXPIRE", "EXPIREAT", "PERSIST", "PEXPIRE", "PEXPIREAT", "UNLINK"];
-
-/// Writes that are stored and applied together: all or, if one fails, none.
+/// Write commands that are stored first and applied together: all of them, or none if one fails.
 ///
 /// ```
 /// use std::time::Duration;
@@ -43,22 +39,22 @@ pub struct Batch {
     db: Db,
     operations: Vec<Operation>,
     strict: bool,
-    /// Of the operations that follow.
+    /// The priority of the commands that follow.
     priority: i32,
     committed: bool,
 }
 
 #[derive(Debug)]
 struct Operation {
-    row: &'static Row,
+    entry: &'static Entry,
     argv: Vec<Vec<u8>>,
     priority: i32,
-    /// Its place among those stored, from 1.
+    /// The position among the stored commands, from 1.
     number: usize,
 }
 
 impl Db {
-    /// An empty batch for this database.
+    /// Creates an empty batch for this database.
     pub fn batch(&self) -> Batch {
         Batch {
             db: self.clone(),
@@ -71,26 +67,31 @@ impl Db {
 }
 
 impl Batch {
-    /// From now on DEL, UNLINK, PERSIST and EXPIRE in all its forms fail the whole batch if a key
-    /// of theirs is missing.
+    /// Makes the batch strict: DEL, UNLINK, PERSIST and every form of EXPIRE fail the whole batch
+    /// if one of their keys is missing.
     pub fn strict(mut self) -> Self {
         self.strict = true;
         self
     }
 
-    /// Stores a command. A command that does not write is [`ErrorKind::Unsupported`]; an unknown
-    /// one, or one with the wrong number of arguments, is refused at once; what else is wrong with
-    /// it comes out at the commit.
+    /// Stores a command. A command that does not write is [`ErrorKind::Unsupported`]. An unknown
+    /// command, or a wrong number of arguments, is refused at once. Any other error appears at the
+    /// commit.
     pub fn command(&mut self, argv: &[&[u8]]) -> Result<()> {
-        let row = writing_command(argv)?;
+        let entry = writing_command(argv)?;
+        self.record(entry, argv)
+    }
+
+    /// Stores a write command whose entry is known and whose number of arguments is right.
+    pub(crate) fn record(&mut self, entry: &'static Entry, argv: &[&[u8]]) -> Result<()> {
         if self.committed {
             return Err(used_up());
         }
         let limits = self.db.limits();
-        keys_of(row, argv).into_iter().try_for_each(|key| limits.check_key(key))?;
+        keys_of(entry, argv).into_iter().try_for_each(|key| limits.check_key(key))?;
         argv.iter().try_for_each(|arg| limits.check_value(arg))?;
         self.operations.push(Operation {
-            row,
+            entry,
             argv: argv.iter().map(|arg| arg.to_vec()).collect(),
             priority: self.priority,
             number: self.operations.len() + 1,
@@ -98,12 +99,12 @@ impl Batch {
         Ok(())
     }
 
-    /// SET.
+    /// Stores a SET of `key`.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.command(&[b"SET", key, value])
     }
 
-    /// SET with PX: the key expires after `ttl`, which is rounded up to milliseconds.
+    /// Stores a SET with PX: the key expires after `ttl`, rounded up to milliseconds.
     pub fn put_with_ttl(&mut self, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
         if ttl.is_zero() {
             return Err(Error::new(ErrorKind::Invalid, "a time to live must be longer than zero"));
@@ -111,59 +112,60 @@ impl Batch {
         self.command(&[b"SET", key, value, b"PX", &milliseconds(ttl)])
     }
 
-    /// DEL.
+    /// Stores a DEL of `key`.
     pub fn delete(&mut self, key: &[u8]) -> Result<()> {
         self.command(&[b"DEL", key])
     }
 
-    /// PEXPIRE: the key expires after `ttl`, which is rounded up to milliseconds.
+    /// Stores a PEXPIRE: the key expires after `ttl`, rounded up to milliseconds.
     pub fn expire(&mut self, key: &[u8], ttl: Duration) -> Result<()> {
         self.command(&[b"PEXPIRE", key, &milliseconds(ttl)])
     }
 
-    /// PERSIST.
+    /// Stores a PERSIST of `key`.
     pub fn persist(&mut self, key: &[u8]) -> Result<()> {
         self.command(&[b"PERSIST", key])
     }
 
-    /// The priority of the operations that follow, 0 at first: higher ones run before lower ones,
-    /// equal ones in the order in which they were stored.
+    /// Sets the priority of the commands that follow; a new batch has 0. Commands of a higher
+    /// priority run first. Commands of equal priority run in the order in which they were stored.
     pub fn priority(&mut self, priority: i32) {
         self.priority = priority;
     }
 
-    /// How many operations are stored.
+    /// The number of stored commands.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Whether none is stored.
+    /// Whether the batch stores no command.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
-    /// Forgets all operations. A batch that was committed can be used again.
+    /// Removes all commands. A committed batch can be used again afterwards.
     pub fn clear(&mut self) {
         self.operations.clear();
         (self.priority, self.committed) = (0, false);
     }
 
-    /// Runs all operations and makes what they wrote visible at once, and durable as the sync mode
-    /// says. If one fails nothing is changed, and the error names it. A second commit without
+    /// Runs all commands and makes their writes visible at once, and durable as the sync mode says.
+    /// If one fails, nothing changes, and the error names it. A second commit without
     /// [`Batch::clear`] is [`ErrorKind::Misuse`].
     pub fn commit(&mut self) -> Result<()> {
         let done = self.execute(None)?;
         self.db.settled(done)
     }
 
-    /// As `commit`, but waits for other writers of its keys no longer than `limit`. After
-    /// [`ErrorKind::Timeout`] nothing was changed and it can be committed again.
+    /// Commits like [`Batch::commit`], but waits at most `limit` for other writers of its keys.
+    /// After [`ErrorKind::Timeout`] nothing has changed and the batch can be committed again.
     pub fn commit_timeout(&mut self, limit: Duration) -> Result<()> {
         let done = self.execute(deadline_in(limit))?;
         self.db.settled(done)
     }
 
-    /// As `commit`, but does not wait for the device: see [`Db::wait`].
+    /// Commits like [`Batch::commit`], but does not wait for the device. [`Db::wait`] waits for the
+    /// ticket.
     pub fn commit_async(&mut self) -> Result<Ticket> {
         let ((), commit) = self.execute(None)?;
         Ok(Ticket::of(commit))
@@ -177,12 +179,12 @@ impl Batch {
         ordered.sort_by_key(|operation| std::cmp::Reverse(operation.priority));
         let argvs: Vec<Vec<&[u8]>> = ordered.iter().map(|operation| operation.argv()).collect();
         let database = self.db.database();
-        let planned = ordered.iter().zip(&argvs).map(|(operation, argv)| Planned {
-            row: operation.row,
+        let bound = ordered.iter().zip(&argvs).map(|(operation, argv)| BoundCommand {
+            entry: operation.entry,
             argv,
             database,
         });
-        let scope = scope_of(planned.collect::<Vec<_>>().iter());
+        let scope = scope_of(bound.collect::<Vec<_>>().iter());
         let (strict, of) = (self.strict, ordered.len());
         let done = self.db.write_in(&scope, deadline, |tx| {
             let mut all = ordered.iter().zip(&argvs);
@@ -203,29 +205,29 @@ impl Operation {
     }
 
     fn run(&self, tx: &mut Tx<'_>, argv: &[&[u8]], strict: bool) -> Result<()> {
-        if strict && NEED_THEIR_KEYS.contains(&self.row.name) {
-            for key in keys_of(self.row, argv) {
+        if strict && self.entry.command.flags.has(Flags::STRICT) {
+            for key in keys_of(self.entry, argv) {
                 if tx.exists(&[key])? == 0 {
                     return Err(Error::new(ErrorKind::NoSuchKey, "ERR no such key"));
                 }
             }
         }
         let args = Args::new(argv.get(1..).unwrap_or_default());
-        match run(self.row.name, tx, args)? {
+        match self.entry.run(tx, args)? {
             Reply::Error(text) => Err(Error::new(ErrorKind::Invalid, text)),
             _ => Ok(()),
         }
     }
 
     fn blame(&self, of: usize, error: &Error) -> Error {
-        let context = format!("operation {} of {of}, {}", self.number, self.row.name);
+        let context = format!("operation {} of {of}, {}", self.number, self.entry.command.name);
         error.wrap(error.kind(), context)
     }
 }
 
-fn writing_command(argv: &[&[u8]]) -> Result<&'static Row> {
+fn writing_command(argv: &[&[u8]]) -> Result<&'static Entry> {
     let name = name_of(argv)?;
-    let Some(row) = find(name) else {
+    let Some(entry) = find(name) else {
         refuse_session(name)?;
         let text = match unknown(argv) {
             Reply::Error(text) => text,
@@ -233,14 +235,15 @@ fn writing_command(argv: &[&[u8]]) -> Result<&'static Row> {
         };
         return Err(Error::new(ErrorKind::Invalid, text));
     };
-    if row.access == Access::Read {
-        let text = format!("{} reads: a batch takes only writes", row.name);
+    let command = entry.command;
+    if command.access == Access::Read {
+        let text = format!("{} reads: a batch takes only writes", command.name);
         return Err(Error::new(ErrorKind::Unsupported, text));
     }
-    if !fits(row.arity, argv.len()) {
-        return Err(wrong_number(row.name));
+    if !fits(command.arity, argv.len()) {
+        return Err(wrong_number(command.name));
     }
-    Ok(row)
+    Ok(entry)
 }
 
 fn used_up() -> Error {

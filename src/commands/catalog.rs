@@ -1,108 +1,113 @@
-//! The command table as callers see it: names, arguments, what a command does, where its keys are.
+//! The command table as callers see it: names, arguments, purpose and key positions.
 
 use std::fmt;
 
 use super::dispatch::{keys_of, runs_alone};
-use super::session::table::SESSION_ROWS;
-use super::spec::{Access, Keys, Row};
-use super::table::GROUPS;
+use super::entry::Entry;
+use super::generated::dispatch::ENTRIES;
+use super::schema::GROUPS;
+use super::schema::connection::{CONNECTION, ConnectionCommand};
+use super::schema::spec::{Access, Arg, Command, Flags, KeyPositions};
+use super::syntax::{missing_syntax, syntax};
 
-/// A command of [`commands`].
+/// A command that [`commands`] lists.
 #[derive(Clone, Copy)]
 pub struct CommandInfo {
-    row: &'static Row,
+    entry: &'static Entry,
     group: &'static str,
 }
 
-/// A command with its arguments: see [`CommandInfo::call`].
+/// A command with its arguments, made by [`CommandInfo::call`].
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    pub(super) row: &'static Row,
-    /// With its name.
+    pub(super) entry: &'static Entry,
+    /// The arguments, the name first.
     pub(super) argv: &'a [&'a [u8]],
 }
 
-/// Where the keys of a command are among its arguments; its name is number 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyPositions {
-    /// It has none.
-    None,
-    /// From the first to the last, every so many; a negative last counts from the end.
-    Range {
-        /// Number of the first.
-        first: usize,
-        /// Number of the last.
-        last: isize,
-        /// From one to the next.
-        step: usize,
-    },
-    /// An argument says how many keys follow it.
-    Counted {
-        /// Number of that argument.
-        at: usize,
-        /// How many arguments before it are keys too.
-        before: usize,
-    },
-}
-
 impl CommandInfo {
-    /// In capitals.
+    /// The name, in capitals.
     pub fn name(&self) -> &'static str {
-        self.row.name
+        self.command().name
     }
 
-    /// The title of the group it belongs to, e.g. `Hashes`.
+    fn command(&self) -> &'static Command {
+        self.entry.command
+    }
+
+    /// The title of the command's group, such as `Hashes`.
     pub fn group(&self) -> &'static str {
         self.group
     }
 
-    /// Number of arguments, the name included; negative: at least that many.
+    /// The number of arguments including the name. A negative number is a minimum.
     pub fn arity(&self) -> isize {
-        self.row.arity
+        self.command().arity
     }
 
-    /// Whether it may change what is stored.
+    /// Whether the command may change stored data.
     pub fn writes(&self) -> bool {
-        self.row.access != Access::Read
+        self.command().access != Access::Read
     }
 
-    /// Its arguments as a person writes them; empty if there are none.
+    /// The arguments as a person writes them; empty if there are none.
     pub fn syntax(&self) -> String {
-        self.row.syntax()
+        syntax(self.command().args)
     }
 
-    /// What it does, in a sentence.
+    /// The arguments that a call lacks after the first `given` ones; empty if it lacks none.
+    pub fn missing_syntax(&self, given: usize) -> String {
+        missing_syntax(self.command().args, given)
+    }
+
+    /// The Redis version that introduced the command.
+    pub fn since(&self) -> &'static str {
+        self.command().since
+    }
+
+    /// The complexity, in the notation of the Redis documentation.
+    pub fn complexity(&self) -> &'static str {
+        self.command().complexity
+    }
+
+    /// Whether the command reads one value of its only key, whatever the size of the key.
+    pub fn reads_one_value(&self) -> bool {
+        self.command().flags.has(Flags::ONE_VALUE)
+    }
+
+    /// Whether the command frees space, as deletes, pops and trims do.
+    pub fn frees_space(&self) -> bool {
+        self.command().flags.has(Flags::FREES_SPACE)
+    }
+
+    /// What the command does, in one sentence.
     pub fn doc(&self) -> &'static str {
-        self.row.doc
+        self.command().summary
     }
 
-    /// Where its keys are.
+    /// Where the keys of the command are.
     pub fn key_positions(&self) -> KeyPositions {
-        match self.row.keys {
-            Keys::None => KeyPositions::None,
-            Keys::Range(first, last, step) => KeyPositions::Range { first, last, step },
-            Keys::Counted(at, before) => KeyPositions::Counted { at, before },
-        }
+        self.command().keys
     }
 
-    /// Whether, called in some way, it may write keys that it does not name.
+    /// Whether some call of the command may write keys that it does not name.
     pub fn may_write_any_key(&self) -> bool {
-        matches!(self.row.access, Access::Alone | Access::AloneWith(_))
+        matches!(self.command().access, Access::Alone | Access::AloneWith(_))
     }
 
-    /// Whether, called like this, it may write keys that it does not name.
+    /// Whether a call with these arguments may write keys that it does not name.
     pub fn writes_any_key(&self, argv: &[&[u8]]) -> bool {
-        runs_alone(self.row, argv)
+        runs_alone(self.entry, argv)
     }
 
-    /// This command with these arguments, the name first, for [`crate::Db::calls_while`].
+    /// Binds the command to these arguments, the name first, for [`crate::Db::run_calls`].
     pub fn call<'a>(&self, argv: &'a [&'a [u8]]) -> Call<'a> {
-        Call { row: self.row, argv }
+        Call { entry: self.entry, argv }
     }
 
-    /// The keys that a call with these arguments, the name first, names.
+    /// The keys that these arguments, the name first, name.
     pub fn keys<'a>(&self, argv: &[&'a [u8]]) -> Vec<&'a [u8]> {
-        keys_of(self.row, argv).into_vec()
+        keys_of(self.entry, argv).into_vec()
     }
 }
 
@@ -112,7 +117,7 @@ impl fmt::Debug for CommandInfo {
     }
 }
 
-/// Every command that [`crate::Db::command`] takes, by group and name.
+/// Every command that [`crate::Db::command`] accepts, by group and name.
 ///
 /// ```
 /// let get = lsmkv::commands().find(|command| command.name() == "GETRANGE").unwrap();
@@ -121,31 +126,47 @@ impl fmt::Debug for CommandInfo {
 /// assert_eq!(get.keys(&[b"GETRANGE", b"k", b"0", b"1"]), [b"k"]);
 /// ```
 pub fn commands() -> impl Iterator<Item = CommandInfo> {
-    let of = |group: &'static super::spec::Group| {
-        group.rows.iter().map(|row| CommandInfo { row, group: group.title })
-    };
-    GROUPS.iter().flat_map(of)
+    let titles = GROUPS.iter().flat_map(|group| group.commands.iter().map(|_| group.title));
+    ENTRIES.iter().zip(titles).map(|(entry, group)| CommandInfo { entry, group })
 }
 
-/// A command of [`session_commands`].
-#[derive(Clone, Copy, Debug)]
+/// A command that [`session_commands`] lists.
+#[derive(Clone, Debug)]
 pub struct SessionCommandInfo {
-    /// In capitals.
+    /// The name, in capitals.
     pub name: &'static str,
-    /// Number of arguments, the name included; negative: at least that many.
+    /// The number of arguments including the name. A negative number is a minimum.
     pub arity: isize,
-    /// Its arguments as a person writes them; empty if there are none.
-    pub syntax: &'static str,
-    /// What it does, in a sentence.
+    /// The arguments as a person writes them; empty if there are none.
+    pub syntax: String,
+    /// What the command does, in one sentence.
     pub doc: &'static str,
+    /// The Redis version that introduced the command.
+    pub since: &'static str,
+    /// Where the keys of the command are.
+    pub key_positions: KeyPositions,
+    /// The command as an enum.
+    pub command: ConnectionCommand,
+    args: &'static [Arg],
 }
 
-/// Every command that only [`crate::Session::command`] takes, by name.
+impl SessionCommandInfo {
+    /// The arguments that a call lacks after the first `given` ones; empty if it lacks none.
+    pub fn missing_syntax(&self, given: usize) -> String {
+        missing_syntax(self.args, given)
+    }
+}
+
+/// Every command that only [`crate::Session::command`] accepts, by name.
 pub fn session_commands() -> impl Iterator<Item = SessionCommandInfo> {
-    SESSION_ROWS.iter().map(|row| SessionCommandInfo {
-        name: row.name,
-        arity: row.arity,
-        syntax: row.syntax,
-        doc: row.doc,
+    CONNECTION.iter().map(|(which, command)| SessionCommandInfo {
+        name: command.name,
+        arity: command.arity,
+        syntax: syntax(command.args),
+        doc: command.summary,
+        since: command.since,
+        key_positions: command.keys,
+        command: *which,
+        args: command.args,
     })
 }

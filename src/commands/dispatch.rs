@@ -1,66 +1,68 @@
-//! Finds a command by name, checks its number of arguments, locks its keys, runs it.
+//! Finds a command by name, checks its number of arguments, locks its keys and runs it.
 
 use std::sync::LazyLock;
 
 use smallvec::SmallVec;
 
 use super::args::{Args, quoted, until_zero, wrong_number};
-use super::generated::dispatch::{run, stream};
+use super::entry::Entry;
+use super::generated::dispatch::ENTRIES;
 use super::reply::Reply;
+use super::schema::spec::{Access, KeyPositions};
 use super::session;
 use super::sink::ReplySink;
-use super::spec::{Access, Keys, Row};
-use super::table::GROUPS;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::Db;
+use crate::txn::Db;
+use crate::txn::Tx;
 use crate::types::number::parse_integer;
-use crate::types::txn::Tx;
 
-/// Every row, by the length of its name and by name. No map: the memory checkers of hosts take a
-/// map's interior pointer for a leak.
-static ROWS: LazyLock<Vec<Vec<&'static Row>>> = LazyLock::new(|| {
-    let mut rows = vec![Vec::new(); LONGEST_NAME + 1];
-    for row in GROUPS.iter().flat_map(|group| group.rows) {
-        if let Some(alike) = rows.get_mut(row.name.len()) {
-            alike.push(row);
+/// Every command, by the length of its name, then by name. Not a map: memory checkers of host
+/// programs report a map's interior pointer as a leak.
+static BY_NAME: LazyLock<Vec<Vec<&'static Entry>>> = LazyLock::new(|| {
+    let mut by_length = vec![Vec::new(); LONGEST_NAME + 1];
+    for entry in ENTRIES {
+        if let Some(entries) = by_length.get_mut(entry.command.name.len()) {
+            entries.push(entry);
         }
     }
-    rows.iter_mut().for_each(|alike| alike.sort_unstable_by_key(|row| row.name));
-    rows
+    by_length.iter_mut().for_each(|entries| entries.sort_unstable_by_key(|it| it.command.name));
+    by_length
 });
 
-/// No name is longer: a test sees to it.
+/// The length of the longest name. A test checks it.
 const LONGEST_NAME: usize = 24;
 
 impl Db {
-    /// Runs any command by name. An error of the command is a reply, as a server would send it;
-    /// an error of the store (a full disk, damage) is an error.
+    /// Runs any command by name. An error of the command is a reply, as a server sends it. An error
+    /// of the store, such as a full disk or damage, is an `Err`.
     pub fn command(&self, argv: &[&[u8]]) -> Result<Reply> {
         name_of(argv)?;
         self.execute(argv).or_else(as_reply)
     }
 
-    /// [`Db::command`], whose reply goes to a receiver: that of a command that replies all of a
-    /// collection piece by piece, without being held. If it fails, nothing of it is left there.
+    /// Runs any command by name and writes its reply to `sink`. The elements of a collection are
+    /// written one by one and never held together. If the command fails, the sink is as before.
     ///
-    /// The walk ends early when the receiver is full; what it has is then incomplete.
+    /// The walk over a collection ends early when the sink is full. The reply in the sink is then
+    /// incomplete.
     pub fn command_into(&self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
         let begin = sink.position();
         let done = self.execute_into(argv, sink);
         finish(done, begin, sink)
     }
 
-    /// [`Db::command`], but an error of the command is an error.
+    /// Runs any command by name. Unlike [`Db::command`], it returns an error of the command as an
+    /// `Err`.
     pub(crate) fn execute(&self, argv: &[&[u8]]) -> Result<Reply> {
         match known(argv)? {
-            Some(row) => self.run_row(row, argv, |tx, args| run(row.name, tx, args)),
+            Some(entry) => self.run_entry(entry, argv),
             None => Ok(unknown(argv)),
         }
     }
 
     fn execute_into(&self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
         match known(argv)? {
-            Some(row) => self.run_row(row, argv, |tx, args| run_into(row, tx, args, sink)),
+            Some(entry) => self.run_entry_into(entry, argv, sink),
             None => {
                 unknown(argv).write_to(sink);
                 Ok(())
@@ -68,97 +70,99 @@ impl Db {
         }
     }
 
-    fn run_row<T>(
+    /// Runs a command whose entry is known. `argv` begins with the name and has the right length.
+    pub(crate) fn run_entry(&self, entry: &Entry, argv: &[&[u8]]) -> Result<Reply> {
+        self.locked(entry, argv, |tx, args| entry.run(tx, args))
+    }
+
+    /// Runs a command whose entry is known and writes its reply to `sink`.
+    pub(crate) fn run_entry_into(
         &self,
-        row: &Row,
+        entry: &Entry,
+        argv: &[&[u8]],
+        sink: &mut dyn ReplySink,
+    ) -> Result<()> {
+        self.locked(entry, argv, |tx, args| entry.run_into(tx, args, sink))
+    }
+
+    /// Runs `work` under the locks of a command.
+    fn locked<T>(
+        &self,
+        entry: &Entry,
         argv: &[&[u8]],
         work: impl FnOnce(&mut Tx<'_>, Args<'_>) -> Result<T>,
     ) -> Result<T> {
         let args = Args::new(argv.get(1..).unwrap_or_default());
-        match row.access {
+        match entry.command.access {
             Access::Read => self.read(|tx| work(tx, args)),
-            _ if runs_alone(row, argv) => self.write_alone(|tx| work(tx, args)),
-            _ => self.write(&keys_of(row, argv), |tx| work(tx, args)),
+            _ if runs_alone(entry, argv) => self.write_alone(|tx| work(tx, args)),
+            _ => self.write(&keys_of(entry, argv), |tx| work(tx, args)),
         }
     }
 }
 
-/// The row of a command with the right number of arguments; `None` if there is no such command.
-fn known(argv: &[&[u8]]) -> Result<Option<&'static Row>> {
+/// The entry of a command, after a check of its number of arguments. `None` for an unknown name.
+fn known(argv: &[&[u8]]) -> Result<Option<&'static Entry>> {
     let name = name_of(argv)?;
     match find(name) {
-        Some(row) if fits(row.arity, argv.len()) => Ok(Some(row)),
-        Some(row) => Err(wrong_number(row.name)),
+        Some(entry) if fits(entry.command.arity, argv.len()) => Ok(Some(entry)),
+        Some(entry) => Err(wrong_number(entry.command.name)),
         None => refuse_session(name).map(|()| None),
     }
 }
 
-/// Runs the command of a row; its reply goes to the receiver.
-pub(super) fn run_into(
-    row: &Row,
-    tx: &mut Tx<'_>,
-    args: Args<'_>,
-    sink: &mut dyn ReplySink,
-) -> Result<()> {
-    if row.streams {
-        return stream(row.name, tx, args, sink);
-    }
-    run(row.name, tx, args)?.write_to(sink);
-    Ok(())
-}
-
-/// Takes back what a command that failed has written since `begin`; an error of the command is its
-/// reply instead.
+/// Removes what a failed command has written since `begin`. An error of the command becomes its
+/// reply.
 pub(super) fn finish(done: Result<()>, begin: usize, sink: &mut dyn ReplySink) -> Result<()> {
     let Err(error) = done else { return Ok(()) };
-    sink.go_back(begin);
+    sink.rollback_to(begin);
     as_reply(error)?.write_to(sink);
     Ok(())
 }
 
-/// The name of a command as it was given.
+/// The name of a command as the caller wrote it.
 pub(super) fn name_of<'a>(argv: &[&'a [u8]]) -> Result<&'a [u8]> {
     argv.first().copied().ok_or_else(|| Error::new(ErrorKind::Invalid, "a command needs a name"))
 }
 
-/// The row of a command, in whatever case its name is given.
-pub(super) fn find(name: &[u8]) -> Option<&'static Row> {
+/// The entry of a command. The name may be in any case.
+pub(super) fn find(name: &[u8]) -> Option<&'static Entry> {
     let mut capitals = [0; LONGEST_NAME];
     let capitals = capitals.get_mut(..name.len())?;
     capitals.copy_from_slice(name);
     capitals.make_ascii_uppercase();
-    let alike = ROWS.get(name.len())?;
-    let at = alike.binary_search_by(|row| row.name.as_bytes().cmp(capitals)).ok()?;
-    alike.get(at).copied()
+    let entries = BY_NAME.get(name.len())?;
+    let at = entries.binary_search_by(|it| it.command.name.as_bytes().cmp(capitals)).ok()?;
+    entries.get(at).copied()
 }
 
-/// An error for a command that only a session knows.
+/// Fails for a command that needs a session.
 pub(super) fn refuse_session(name: &[u8]) -> Result<()> {
     match session::find(name) {
         None => Ok(()),
-        Some(row) => {
-            let text = format!("{} belongs to a connection: use a session", row.name);
+        Some((_, command)) => {
+            let text = format!("{} belongs to a connection: use a session", command.name);
             Err(Error::new(ErrorKind::Misuse, text))
         }
     }
 }
 
-/// Whether a command may write any key of any database.
-pub(super) fn runs_alone(row: &Row, argv: &[&[u8]]) -> bool {
+/// Whether a command may write any key of any database, so that nothing may run beside it.
+pub(super) fn runs_alone(entry: &Entry, argv: &[&[u8]]) -> bool {
     let args = Args::new(argv.get(1..).unwrap_or_default());
-    match row.access {
+    match entry.command.access {
         Access::Alone => true,
         Access::AloneWith(word) => args.contains_word(word),
         Access::Read | Access::Write => false,
     }
 }
 
-/// Whether so many arguments, the name included, are what the arity says.
+/// Whether `count` arguments, the name included, match the arity.
 pub(super) fn fits(arity: isize, count: usize) -> bool {
     if arity < 0 { count >= arity.unsigned_abs() } else { count == arity.unsigned_abs() }
 }
 
-/// The text of an unknown command's error quotes the arguments, up to a length.
+/// The error reply for an unknown command. It quotes the arguments, up to a length.
 pub(super) fn unknown(argv: &[&[u8]]) -> Reply {
     const SHOWN: usize = 128;
     let name = argv.first().copied().unwrap_or_default();
@@ -175,20 +179,25 @@ pub(super) fn unknown(argv: &[&[u8]]) -> Reply {
     Reply::Error(format!("ERR unknown command '{name}', with args beginning with: {args}"))
 }
 
-/// The keys to lock. Arguments that do not say how many there are lock nothing: the command then
-/// answers with an error before it reads anything.
-pub(crate) fn keys_of<'a>(row: &Row, argv: &[&'a [u8]]) -> SmallVec<[&'a [u8]; 4]> {
+/// The keys to lock. If the count of keys is malformed there are none: the command then fails
+/// before it reads anything.
+pub(crate) fn keys_of<'a>(entry: &Entry, argv: &[&'a [u8]]) -> SmallVec<[&'a [u8]; 4]> {
     let mut keys = SmallVec::new();
-    for_each_key(row, argv, |key| keys.push(key));
+    for_each_key(entry, argv, |key| keys.push(key));
     keys
 }
 
-/// Visits those keys.
+/// Calls `visit` with each key that [`keys_of`] returns.
 #[inline]
-pub(super) fn for_each_key<'a>(row: &Row, argv: &[&'a [u8]], mut visit: impl FnMut(&'a [u8])) {
-    match row.keys {
-        Keys::None => {}
-        Keys::Range(first, last, step) => {
+pub(super) fn for_each_key<'a>(entry: &Entry, argv: &[&'a [u8]], visit: impl FnMut(&'a [u8])) {
+    visit_keys(entry.command.keys, argv, visit);
+}
+
+#[inline]
+fn visit_keys<'a>(keys: KeyPositions, argv: &[&'a [u8]], mut visit: impl FnMut(&'a [u8])) {
+    match keys {
+        KeyPositions::None => {}
+        KeyPositions::Range { first, last, step } => {
             let end = match usize::try_from(last) {
                 Ok(last) => last + 1,
                 Err(_) => (argv.len() + 1).saturating_sub(last.unsigned_abs()),
@@ -196,19 +205,28 @@ pub(super) fn for_each_key<'a>(row: &Row, argv: &[&'a [u8]], mut visit: impl FnM
             let range = argv.get(first..end.min(argv.len())).unwrap_or_default();
             range.iter().step_by(step).for_each(|key| visit(key));
         }
-        Keys::Counted(count_at, before) => {
-            let count = argv.get(count_at).and_then(|text| parse_integer(text).ok()).unwrap_or(0);
+        KeyPositions::Counted { at, before } => {
+            let count = argv.get(at).and_then(|text| parse_integer(text).ok()).unwrap_or(0);
             let count = usize::try_from(count).unwrap_or(0);
-            let counted = argv.get(count_at + 1..).unwrap_or_default().iter().take(count);
+            let counted = argv.get(at + 1..).unwrap_or_default().iter().take(count);
             let fixed = argv.get(1..=before).unwrap_or_default();
             fixed.iter().chain(counted).for_each(|key| visit(key));
         }
     }
 }
 
+impl KeyPositions {
+    /// The keys among arguments, the command's name first. A count that is no number counts none.
+    pub fn keys<'a>(self, argv: &[&'a [u8]]) -> Vec<&'a [u8]> {
+        let mut keys = Vec::new();
+        visit_keys(self, argv, |key| keys.push(key));
+        keys
+    }
+}
+
 const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
 
-/// Errors that Redis would reply; others concern the store.
+/// Turns an error that Redis would reply into that reply. Errors of the store stay errors.
 pub(super) fn as_reply(error: Error) -> Result<Reply> {
     match error.kind() {
         ErrorKind::WrongType
@@ -219,7 +237,7 @@ pub(super) fn as_reply(error: Error) -> Result<Reply> {
         | ErrorKind::OutOfRange
         | ErrorKind::NoSuchKey
         | ErrorKind::Invalid => Ok(Reply::Error(error.message().to_owned())),
-        // Keys and values alike are strings to the reference, with one limit.
+        // Redis has one limit for keys and values.
         ErrorKind::TooLarge => Ok(Reply::Error(TOO_LONG.to_owned())),
         _ => Err(error),
     }
@@ -232,11 +250,11 @@ mod tests {
 
     #[test]
     fn every_command_is_found_in_any_case_and_nothing_else_is() {
-        for row in GROUPS.iter().flat_map(|group| group.rows) {
-            let found = |name: &str| find(name.as_bytes()).map(|row| row.name);
-            assert_eq!(found(row.name), Some(row.name));
-            assert_eq!(found(&row.name.to_lowercase()), Some(row.name));
-            assert_eq!(found(&format!("{}?", row.name)), None);
+        for name in ENTRIES.iter().map(|entry| entry.command.name) {
+            let found = |name: &str| find(name.as_bytes()).map(|entry| entry.command.name);
+            assert_eq!(found(name), Some(name));
+            assert_eq!(found(&name.to_lowercase()), Some(name));
+            assert_eq!(found(&format!("{name}?")), None);
         }
         assert!(find(b"").is_none() && find(&[b'A'; LONGEST_NAME + 1]).is_none());
     }

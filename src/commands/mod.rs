@@ -1,30 +1,34 @@
-//! Commands by name: the table, the argument grammar, the replies. No storage.
+//! Commands by name: their schema, arguments and replies. Nothing here touches storage.
 //!
-//! Adding a regular command: a row in `table`, a method on `Tx` in `types`, a test, and
-//! `make generate`. A command with options has a parser of its own in `irregular`. A reply is a
-//! [`Reply`], or goes to a [`ReplySink`] piece by piece: `stream`.
+//! To add a regular command, write an entry in `schema`, a method on `Tx` in `types` and a test,
+//! then run `make generate`. A command with an odd grammar also needs a parser in `parse`. A
+//! command returns a [`Reply`], or writes its reply to a [`ReplySink`] element by element
+//! (`stream`).
 
-mod ahead;
 pub(crate) mod args;
 mod batch;
+mod bound;
 mod catalog;
 mod dispatch;
+pub(crate) mod entry;
 mod generated;
-mod irregular;
+mod parse;
 mod pipeline;
-mod plan;
+mod prefetch;
 mod reply;
+mod reply_builder;
+mod schema;
 pub(crate) mod session;
 mod sink;
-mod spec;
-mod stream;
-mod table;
+pub(crate) mod stream;
+mod syntax;
 
 pub use batch::Batch;
-pub use catalog::{
-    Call, CommandInfo, KeyPositions, SessionCommandInfo, commands, session_commands,
-};
+pub use catalog::{Call, CommandInfo, SessionCommandInfo, commands, session_commands};
+pub(crate) use generated::dispatch as entries;
 pub use reply::Reply;
 pub(crate) use reply::{IntoReply, Members};
+pub use schema::connection::ConnectionCommand;
+pub use schema::spec::KeyPositions;
 pub use session::Session;
 pub use sink::{Head, ReplySink};

@@ -1,28 +1,27 @@
-//! Commands that arrive together and are committed together.
+//! Pipelines: commands that arrive together and commit together.
 
-use super::ahead::bring_near;
 use super::args::{Args, wrong_number};
+use super::bound::{BoundCommand, scope_of};
 use super::catalog::Call;
 use super::dispatch::{as_reply, find, fits, name_of, refuse_session, unknown};
-use super::generated::dispatch::run;
-use super::plan::{Planned, scope_of};
+use super::entry::Entry;
+use super::prefetch::prefetch;
 use super::reply::Reply;
-use super::spec::Row;
 use crate::error::Result;
-use crate::types::Db;
-use crate::types::txn::Tx;
+use crate::txn::Db;
+use crate::txn::Tx;
 
-/// A command, or the reply to what is none.
+/// A command, or the error reply for one that cannot run.
 enum Step<'a> {
-    Runs(Planned<'a>),
+    Runs(BoundCommand<'a>),
     Refused(Reply),
 }
 
 impl Db {
-    /// Runs commands one after the other, each as [`Db::command`] would, with nothing of other
-    /// threads in between, and commits what they write as one: for many small writes much cheaper
-    /// than one at a time. A command that fails is an error in its place and changes nothing; if
-    /// the store fails, nothing of any of them is there.
+    /// Runs commands in order, each like [`Db::command`], and commits their writes as one. No other
+    /// thread's write comes in between. For many small writes it is much cheaper than one call per
+    /// command. A command that fails is an error in its place and changes nothing. If the store
+    /// fails, none of the commands takes effect.
     ///
     /// ```
     /// # use lsmkv::{Db, Options, Reply};
@@ -39,9 +38,9 @@ impl Db {
         self.pipeline_while(commands, |_| true)
     }
 
-    /// [`Db::pipeline`], which ends after a reply of which `go_on` says no: the commands behind it
-    /// have not run, and there are fewer replies than commands. For callers that cannot take
-    /// replies of any size.
+    /// Runs commands like [`Db::pipeline`], but stops after the first reply for which `go_on`
+    /// returns false. The commands after it do not run, and there are fewer replies than commands.
+    /// This is for callers that must bound the size of the replies.
     pub fn pipeline_while<'a>(
         &self,
         commands: &[impl AsRef<[&'a [u8]]>],
@@ -53,14 +52,15 @@ impl Db {
         self.run_steps(&steps, |reply, _| go_on(reply))
     }
 
-    /// [`Db::pipeline_while`] for commands that were looked up already. `go_on` is also told how
-    /// many bytes they have written so far, which stay in memory until all are committed.
-    pub fn calls_while(
+    /// Runs commands whose entries are known, and stops after the first reply for which `go_on`
+    /// returns false. `go_on` also receives the number of bytes written so far, which stay in
+    /// memory until the commit.
+    pub fn run_calls(
         &self,
         calls: &[Call<'_>],
         go_on: impl FnMut(&Reply, usize) -> bool,
     ) -> Result<Vec<Reply>> {
-        let steps = calls.iter().map(|call| self.planned(call.row, call.argv));
+        let steps = calls.iter().map(|call| self.bound(call.entry, call.argv));
         let steps = steps.collect::<Result<Vec<_>>>()?;
         self.run_steps(&steps, go_on)
     }
@@ -70,13 +70,13 @@ impl Db {
         steps: &[Step<'_>],
         mut go_on: impl FnMut(&Reply, usize) -> bool,
     ) -> Result<Vec<Reply>> {
-        let commands: Vec<&Planned<'_>> = steps.iter().filter_map(Step::command).collect();
+        let commands: Vec<&BoundCommand<'_>> = steps.iter().filter_map(Step::command).collect();
         let run_all = |tx: &mut Tx<'_>| {
-            bring_near(tx, &commands);
+            prefetch(tx, &commands);
             let mut replies = Vec::with_capacity(steps.len());
             for step in steps {
                 let reply = step.run(tx)?;
-                let ends = !go_on(&reply, tx.bytes_aside());
+                let ends = !go_on(&reply, tx.pending_bytes());
                 replies.push(reply);
                 if ends {
                     break;
@@ -94,35 +94,35 @@ impl Db {
 
     fn step<'a>(&self, argv: &'a [&'a [u8]]) -> Result<Step<'a>> {
         let name = name_of(argv)?;
-        let Some(row) = find(name) else {
+        let Some(entry) = find(name) else {
             refuse_session(name)?;
             return Ok(Step::Refused(unknown(argv)));
         };
-        self.planned(row, argv)
+        self.bound(entry, argv)
     }
 
-    fn planned<'a>(&self, row: &'static Row, argv: &'a [&'a [u8]]) -> Result<Step<'a>> {
-        if !fits(row.arity, argv.len()) {
-            return as_reply(wrong_number(row.name)).map(Step::Refused);
+    fn bound<'a>(&self, entry: &'static Entry, argv: &'a [&'a [u8]]) -> Result<Step<'a>> {
+        if !fits(entry.command.arity, argv.len()) {
+            return as_reply(wrong_number(entry.command.name)).map(Step::Refused);
         }
-        Ok(Step::Runs(Planned { row, argv, database: self.database() }))
+        Ok(Step::Runs(BoundCommand { entry, argv, database: self.database() }))
     }
 }
 
 impl<'a> Step<'a> {
-    fn command(&self) -> Option<&Planned<'a>> {
+    fn command(&self) -> Option<&BoundCommand<'a>> {
         match self {
-            Self::Runs(planned) => Some(planned),
+            Self::Runs(command) => Some(command),
             Self::Refused(_) => None,
         }
     }
 
-    /// A command's error is its reply, and it has changed nothing.
+    /// Runs the command. An error of the command becomes its reply and changes nothing.
     fn run(&self, tx: &mut Tx<'_>) -> Result<Reply> {
         match self {
-            Self::Runs(Planned { row, argv, .. }) => {
+            Self::Runs(BoundCommand { entry, argv, .. }) => {
                 let args = Args::new(argv.get(1..).unwrap_or_default());
-                tx.attempt(|tx| run(row.name, tx, args)).or_else(as_reply)
+                tx.attempt(|tx| entry.run(tx, args)).or_else(as_reply)
             }
             Self::Refused(reply) => Ok(reply.clone()),
         }
@@ -167,8 +167,8 @@ mod tests {
         assert_eq!(together.get(b"s").unwrap(), apart.get(b"s").unwrap());
     }
 
-    /// Enough of them, over memtables that are large enough, for what they look for to be read
-    /// ahead: of all types, of keys that are missing, and in words that make no sense.
+    /// Enough commands over large enough memtables that prefetching starts. They cover all types,
+    /// missing keys and malformed commands.
     #[test]
     fn many_commands_over_large_memtables_reply_the_same() {
         let open = || {
@@ -211,8 +211,8 @@ mod tests {
         assert_eq!(together.check().unwrap(), [""; 0]);
     }
 
-    /// Commands at random on a few keys: members come and go, records are written by all sorts of
-    /// commands in between, and some commands fail.
+    /// Random commands on a few keys. Members come and go, all sorts of commands write records in
+    /// between, and some commands fail.
     fn at_random(seed: u64) -> Vec<String> {
         const LINES: [&str; 34] = [
             "SADD K M",
@@ -257,7 +257,7 @@ mod tests {
         };
         let mut lines = Vec::new();
         for n in 0..150 {
-            // Keys keep a type for a while, else most commands would be refused.
+            // A key keeps its type for a while, otherwise most commands would fail.
             let pattern = match below(10) {
                 0 => LINES[below(LINES.len())],
                 _ => LINES[n / 50 * 6 + below(6)],
@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    /// SMOVE has saved where the member comes from when where it goes to refuses it.
+    /// SMOVE has already saved its source when its destination refuses the member.
     #[test]
     fn what_a_command_saved_before_it_failed_is_not_found_by_the_next() {
         let dir = tempfile::tempdir().unwrap();
@@ -363,7 +363,7 @@ mod tests {
         };
         let calls: Vec<_> = commands.iter().map(|argv| info(argv).call(argv)).collect();
         let by_name = open().pipeline(&commands).unwrap();
-        assert_eq!(open().calls_while(&calls, |_, _| true).unwrap(), by_name);
+        assert_eq!(open().run_calls(&calls, |_, _| true).unwrap(), by_name);
     }
 
     #[test]
@@ -373,7 +373,7 @@ mod tests {
         let info = |name: &[u8]| crate::commands().find(|info| info.name().as_bytes() == name);
         let calls: Vec<_> = commands.iter().map(|argv| info(argv[0]).unwrap().call(argv)).collect();
         let mut written = Vec::new();
-        let replies = db.calls_while(&calls, |_, bytes| {
+        let replies = db.run_calls(&calls, |_, bytes| {
             written.push(bytes);
             bytes < 20_000
         });

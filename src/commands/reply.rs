@@ -1,16 +1,16 @@
-//! What a command answers. The kinds are those of RESP3, so that a server can speak both
-//! protocols: a map stays a map, a double a double.
+//! The reply of a command. The kinds are those of RESP3, so that a server can speak both protocols:
+//! a map stays a map, a double a double.
 
 use bytes::Bytes;
 
 use crate::types::number::format_double;
 
-/// See the module's documentation.
+/// The reply of a command, in the kinds of RESP3.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// No value.
     Nil,
-    /// No array (RESP2 tells it from no value).
+    /// No array, which RESP2 distinguishes from no value.
     NilArray,
     /// A status such as `OK`.
     Status(&'static str),
@@ -24,12 +24,12 @@ pub enum Reply {
     Double(f64),
     /// Several replies.
     Array(Vec<Reply>),
-    /// Replies in pairs.
+    /// Pairs of a key and a value.
     Map(Vec<(Reply, Reply)>),
-    /// Different replies in no order.
+    /// Distinct replies in no order.
     Set(Vec<Reply>),
-    /// Replies in pairs whose order counts, such as members with scores: an array of arrays of
-    /// two in RESP3, one flat array in RESP2.
+    /// Pairs whose order counts, such as members with scores. RESP3 sends an array of arrays of
+    /// two, RESP2 one flat array.
     Pairs(Vec<(Reply, Reply)>),
 }
 
@@ -42,7 +42,7 @@ impl Reply {
         value.map_or(Self::Nil, Self::Bulk)
     }
 
-    /// A double as text, in the form that RESP2 replies have.
+    /// A double as text, in the form of RESP2.
     pub fn double_text(value: f64) -> String {
         format_double(value)
     }
@@ -53,7 +53,7 @@ impl Reply {
     }
 }
 
-/// From what the method of a regular command returns: one impl for each `spec::Answer`.
+/// Turns the result of a regular command's method into a reply. Each `spec::Answer` has one impl.
 pub(crate) trait IntoReply {
     fn into_reply(self) -> Reply;
 }
@@ -93,5 +93,5 @@ into_reply! {
     Members, members => Reply::Set(members.0.into_iter().map(Reply::Bulk).collect());
 }
 
-/// Byte strings that are replied as a set.
+/// Byte strings that form a set in the reply.
 pub(crate) struct Members(pub(crate) Vec<Bytes>);

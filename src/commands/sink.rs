@@ -1,57 +1,58 @@
-//! Where replies go piece by piece: to a client's buffer, without being built first.
+//! Receives replies piece by piece, for example straight into a client's buffer.
 
 use super::reply::Reply;
 
-/// What several replies in a row are together; how many there are is said with it.
+/// The kind of an aggregate. Its length comes with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// An array of that many.
+    /// An array of `len` replies.
     Array,
-    /// That many keys, each followed by its value.
+    /// `len` keys, each followed by its value.
     Map,
-    /// A set of that many.
+    /// A set of `len` replies.
     Set,
-    /// That many pairs whose order counts: [`ReplySink::pair`] comes before each, then its two
+    /// `len` pairs whose order counts. [`ReplySink::pair`] comes before each pair, then its two
     /// halves.
     Pairs,
 }
 
-/// Takes a reply apart, in the order in which a protocol writes it: see
-/// [`Db::command_into`](crate::Db::command_into).
+/// Receives a reply piece by piece, in the order in which a protocol sends it.
+/// [`Db::command_into`](crate::Db::command_into) writes to it.
 ///
-/// A receiver that has no room left says so by [`is_full`](Self::is_full); what it has of that
-/// reply is then incomplete, and it may ignore the rest.
+/// A sink without room left returns true from [`is_full`](Self::is_full). Its last reply is then
+/// incomplete, and it may ignore the rest.
 pub trait ReplySink {
-    /// No value.
+    /// Writes a reply without a value.
     fn nil(&mut self);
-    /// No array.
+    /// Writes a missing array.
     fn nil_array(&mut self);
-    /// A status such as `OK`.
-    fn status(&mut self, text: &str);
-    /// An error, with its code.
+    /// Writes a status such as `OK`.
+    fn status(&mut self, text: &'static str);
+    /// Writes an error, with its code.
     fn error(&mut self, text: &str);
-    /// A number.
+    /// Writes an integer.
     fn integer(&mut self, number: i64);
-    /// Bytes.
+    /// Writes bytes.
     fn bulk(&mut self, bytes: &[u8]);
-    /// A double.
+    /// Writes a double.
     fn double(&mut self, number: f64);
-    /// The replies that follow belong together.
+    /// Begins an aggregate. Its replies follow.
     fn head(&mut self, head: Head, len: usize);
-    /// The next pair of [`Head::Pairs`] follows.
+    /// Begins the next pair of [`Head::Pairs`].
     fn pair(&mut self);
-    /// Whether it takes no more: who walks over rows can stop.
+    /// Whether the sink takes no more, so that the caller can stop a walk.
     fn is_full(&self) -> bool;
-    /// Where the next reply will stand.
+    /// The position of the next reply.
     fn position(&self) -> usize;
-    /// Puts a head before the replies written since `position`, whose number was not known then.
+    /// Puts a head before the replies written since `position`, when their number is known only
+    /// afterwards.
     fn insert_head(&mut self, position: usize, head: Head, len: usize);
-    /// Forgets what was written since `position`: it could not be finished.
-    fn go_back(&mut self, position: usize);
+    /// Removes everything written since `position`.
+    fn rollback_to(&mut self, position: usize);
 }
 
 impl Reply {
-    /// Gives it to a receiver.
+    /// Writes the reply to a sink.
     pub fn write_to(&self, sink: &mut dyn ReplySink) {
         match self {
             Self::Nil => sink.nil(),

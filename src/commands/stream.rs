@@ -1,13 +1,13 @@
-//! Commands whose replies may be as long as a collection, element by element from the rows to the
-//! receiver: nothing of them is held in between. Each does what the method of `Tx` named like it
-//! does.
+//! Commands whose replies may be as long as a collection. Each walks over the rows and writes the
+//! reply element by element, so that the reply is never in memory as a whole.
 
 use super::sink::{Head, ReplySink};
 use crate::error::{Error, ErrorKind, Result};
+use crate::txn::Tx;
 use crate::types::Type;
-use crate::types::txn::Tx;
+use crate::types::zset::{ScoredSink, ZRange};
 
-/// A number of elements, as a receiver counts them.
+/// A number of elements as the length of an aggregate.
 pub(crate) fn count(number: u64) -> Result<usize> {
     usize::try_from(number)
         .map_err(|_| Error::new(ErrorKind::TooLarge, "more elements than memory has places"))
@@ -58,7 +58,7 @@ fn members(
     sink: &mut dyn ReplySink,
     write: impl Fn(&mut dyn ReplySink, &[u8], &[u8]),
 ) -> Result<()> {
-    let Some(mut listing) = tx.listing(key, kind)? else {
+    let Some(mut listing) = tx.all_members(key, kind)? else {
         sink.head(head, 0);
         return Ok(());
     };
@@ -97,5 +97,59 @@ fn bulk_or_nil(sink: &mut dyn ReplySink, value: Option<&[u8]>) {
     match value {
         Some(value) => sink.bulk(value),
         None => sink.nil(),
+    }
+}
+
+/// Writes a range of a sorted set. A range by score or by member counts its elements as it writes
+/// them, since counting first would be a second walk.
+pub(crate) fn zrange(
+    tx: &Tx<'_>,
+    key: &[u8],
+    range: &ZRange<'_>,
+    with_scores: bool,
+    sink: &mut dyn ReplySink,
+) -> Result<()> {
+    let begin = sink.position();
+    let mut members = RangeWriter { sink, with_scores, counted: false, count: 0 };
+    tx.show_range(key, range, with_scores, &mut members)?;
+    let (counted, count, head) = (members.counted, members.count, members.head());
+    if !counted {
+        sink.insert_head(begin, head, count);
+    }
+    Ok(())
+}
+
+/// Writes the members of a range.
+struct RangeWriter<'s> {
+    sink: &'s mut dyn ReplySink,
+    with_scores: bool,
+    /// Whether the head has been written.
+    counted: bool,
+    count: usize,
+}
+
+impl RangeWriter<'_> {
+    fn head(&self) -> Head {
+        if self.with_scores { Head::Pairs } else { Head::Array }
+    }
+}
+
+impl ScoredSink for RangeWriter<'_> {
+    fn expect(&mut self, number: u64) -> Result<()> {
+        self.sink.head(self.head(), count(number)?);
+        self.counted = true;
+        Ok(())
+    }
+
+    fn push_scored(&mut self, member: &[u8], score: f64) -> Result<bool> {
+        if self.with_scores {
+            self.sink.pair();
+        }
+        self.sink.bulk(member);
+        if self.with_scores {
+            self.sink.double(score);
+        }
+        self.count += 1;
+        Ok(!self.sink.is_full())
     }
 }

@@ -1,5 +1,4 @@
-//! The cursors of scans by number, as a clean close leaves them: the record `cursors` of the
-//! reserved space.
+//! The cursors of scans, as a clean close saves them: the record `cursors` of the reserved space.
 //!
 //! ```text
 //! record  = format u8 (1) | entry *, oldest first
@@ -10,19 +9,19 @@ use crate::io::codec::{Reader, put_bytes, put_u64};
 
 const FORMAT: u8 = 1;
 
-/// Where a scan goes on.
+/// The position of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cursor {
-    /// What the client was given.
-    pub number: u64,
+pub(crate) struct Cursor {
+    /// The number that the client was given.
+    pub(crate) number: u64,
     /// A hash of what is being scanned.
-    pub scope: u64,
-    /// The bytes at which it goes on.
-    pub position: Vec<u8>,
+    pub(crate) scope: u64,
+    /// The bytes at which the scan continues.
+    pub(crate) position: Vec<u8>,
 }
 
-/// The record of these cursors.
-pub fn encode<'a>(cursors: impl Iterator<Item = &'a Cursor>) -> Vec<u8> {
+/// Encodes the record of these cursors.
+pub(crate) fn encode<'a>(cursors: impl Iterator<Item = &'a Cursor>) -> Vec<u8> {
     let mut record = vec![FORMAT];
     for cursor in cursors {
         put_u64(&mut record, cursor.number);
@@ -32,8 +31,9 @@ pub fn encode<'a>(cursors: impl Iterator<Item = &'a Cursor>) -> Vec<u8> {
     record
 }
 
-/// The cursors in a record. What cannot be read is left out: its scans start again.
-pub fn decode(record: &[u8]) -> Vec<Cursor> {
+/// Decodes the cursors in a record. Those that cannot be read are left out: their scans start
+/// again.
+pub(crate) fn decode(record: &[u8]) -> Vec<Cursor> {
     let mut reader = Reader::new(record);
     let mut cursors = Vec::new();
     if reader.u8() != Some(FORMAT) {

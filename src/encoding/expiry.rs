@@ -1,18 +1,18 @@
-//! When the records of a table expire: a histogram small enough to stand in its properties.
+//! A histogram of the expiries in a table, small enough for the table's properties.
 //!
 //! ```text
 //! count varint | (earliest varint, latest - earliest varint, records varint, bytes varint) * count
 //! ```
 //!
-//! At most [`BUCKETS`] buckets, ascending, apart from each other. Every record with an expiry is
-//! in one; each bucket begins and ends at the expiry of some record.
+//! There are at most [`BUCKETS`] buckets, ascending and disjoint. Every record with an expiry is in
+//! one; each bucket begins and ends at the expiry of some record.
 
 use crate::io::codec::{Reader, put_varint};
 
 /// The name of the property.
-pub const PROPERTY: &[u8] = b"expiry";
-/// The most buckets a histogram has.
-pub const BUCKETS: usize = 16;
+pub(crate) const PROPERTY: &[u8] = b"expiry";
+/// The largest number of buckets.
+pub(crate) const BUCKETS: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bucket {
@@ -22,24 +22,24 @@ struct Bucket {
     bytes: u64,
 }
 
-/// See the module's documentation.
+/// Tells when the records of a table expire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Histogram {
+pub(crate) struct Histogram {
     buckets: Vec<Bucket>,
 }
 
-/// How much of something there is.
+/// An amount of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amount {
-    /// Number of records.
-    pub records: u64,
-    /// Bytes of their keys and values.
-    pub bytes: u64,
+pub(crate) struct Amount {
+    /// The number of records.
+    pub(crate) records: u64,
+    /// The bytes of their keys and values.
+    pub(crate) bytes: u64,
 }
 
 impl Histogram {
-    /// Counts a record that expires at `expire_ms` and has so many bytes.
-    pub fn add(&mut self, expire_ms: u64, bytes: u64) {
+    /// Counts a record that expires at `expire_ms` and has this many bytes.
+    pub(crate) fn add(&mut self, expire_ms: u64, bytes: u64) {
         let at = self.buckets.partition_point(|bucket| bucket.latest < expire_ms);
         match self.buckets.get_mut(at) {
             Some(bucket) if bucket.earliest <= expire_ms => {
@@ -56,7 +56,7 @@ impl Histogram {
         }
     }
 
-    /// Makes one of the two neighbours that span the least time together.
+    /// Joins the two neighbours that span the least time together.
     fn merge_nearest(&mut self) {
         let spans = self.buckets.windows(2).map(|pair| match pair {
             [a, b] => b.latest - a.earliest,
@@ -71,19 +71,19 @@ impl Histogram {
         }
     }
 
-    /// Whether some record may have an expiry after `after` and by `through`. Never wrongly no.
-    pub fn any_between(&self, after: u64, through: u64) -> bool {
+    /// Whether some record may have an expiry after `after` and by `through`. A `false` is certain.
+    pub(crate) fn any_between(&self, after: u64, through: u64) -> bool {
         self.buckets.iter().any(|bucket| bucket.earliest <= through && bucket.latest > after)
     }
 
-    /// Whether these are the expiries of so many records and the last has passed at `now_ms`.
-    pub fn all_expired(&self, records: u64, now_ms: u64) -> bool {
+    /// Whether the histogram covers this many records and the last expiry has passed at `now_ms`.
+    pub(crate) fn all_expired(&self, records: u64, now_ms: u64) -> bool {
         let counted = self.buckets.iter().fold(0u64, |sum, it| sum.saturating_add(it.records));
         counted == records && self.buckets.last().is_some_and(|last| last.latest <= now_ms)
     }
 
-    /// Roughly how much has expired at `now_ms`, taking expiries to be even within a bucket.
-    pub fn expired(&self, now_ms: u64) -> Amount {
+    /// Estimates how much has expired at `now_ms`, with expiries evenly spread within a bucket.
+    pub(crate) fn expired(&self, now_ms: u64) -> Amount {
         let mut sum = Amount::default();
         for bucket in self.buckets.iter().filter(|bucket| bucket.earliest <= now_ms) {
             let whole = u128::from(bucket.latest - bucket.earliest) + 1;
@@ -95,8 +95,8 @@ impl Histogram {
         sum
     }
 
-    /// The stored form.
-    pub fn encode(&self) -> Vec<u8> {
+    /// Encodes the histogram.
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_varint(&mut out, self.buckets.len() as u64);
         for bucket in &self.buckets {
@@ -108,8 +108,8 @@ impl Histogram {
         out
     }
 
-    /// Reads the stored form; `None` if it is none.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
+    /// Decodes a histogram; `None` if the bytes are malformed.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(bytes);
         let count = reader.varint()?;
         if count > BUCKETS as u64 {

@@ -6,14 +6,14 @@
 //! score   [space:4][esc(user key)][version:8][score:8][member]
 //! ```
 //!
-//! `esc` writes a zero byte as `00 FF` and ends with `00 01`. So it delimits itself, whatever
-//! bytes the key has, no key and sub key can be taken for another pair, and the rows of the data
-//! and score trees sort by user key exactly as the records of the meta tree do.
+//! `esc` writes a zero byte as `00 FF` and ends with `00 01`. So an escaped key delimits itself,
+//! whatever its bytes are: no pair of key and sub key can be confused with another, and the rows of
+//! the data and score trees sort by user key exactly as the records of the meta tree do.
 //!
-//! A space is where one logical database's keys live. A database number maps to a space, so that
-//! emptying or swapping a database is a change of that mapping. Space 0 is reserved for records
-//! of the store itself; database `n` lives in space `n + 1` unless a record says otherwise, and
-//! ids handed out later start above [`Space::FIRST_FRESH`], so neither can meet the other.
+//! A space holds the keys of one logical database. A database number maps to a space, so emptying
+//! or swapping a database only changes that mapping. Space 0 is reserved for records of the store
+//! itself. Database `n` has space `n + 1` unless a record says otherwise, and later ids start at
+//! [`Space::FIRST_FRESH`], so the two never overlap.
 
 use std::borrow::Cow;
 
@@ -26,12 +26,12 @@ use crate::encoding::order::score_bytes;
 pub struct Space(u32);
 
 impl Space {
-    /// Where the store keeps records of its own.
+    /// The space of the store's own records.
     pub const RESERVED: Self = Self(0);
-    /// The smallest id a durable counter may hand out.
+    /// The smallest id that the durable counter gives out.
     pub const FIRST_FRESH: Self = Self(0x0001_0001);
 
-    /// The space a database number has before it was ever emptied or swapped.
+    /// The space of a database that was never emptied or swapped.
     pub const fn of_database(number: u16) -> Self {
         // Widening; `u32::from` is not const.
         Self(number as u32 + 1)
@@ -47,20 +47,20 @@ impl Space {
         self.0
     }
 
-    /// The id as it stands in keys.
+    /// The id as it is encoded in keys.
     pub const fn to_bytes(self) -> [u8; 4] {
         self.0.to_be_bytes()
     }
 }
 
-/// Bytes of a meta key before the user key.
+/// The length of a meta key before the user key.
 pub const SPACE_BYTES: usize = 4;
 
-/// A key of the meta tree. Short ones stay on the stack: a look-up allocates nothing.
+/// A key of the meta tree. Short ones stay on the stack: a lookup allocates nothing.
 pub type MetaKey = SmallVec<[u8; 96]>;
 
-/// The parts one after the other. Every command makes a few keys: appending to a `SmallVec` part
-/// by part would cost several times as much.
+/// Concatenates the parts. Every command makes a few keys: appending to a `SmallVec` part by part
+/// would cost several times as much.
 #[inline]
 fn joined<const N: usize>(parts: &[&[u8]]) -> SmallVec<[u8; N]>
 where
@@ -81,28 +81,28 @@ where
     SmallVec::from_buf_and_len(buffer, len)
 }
 
-/// `[space:4][user key]`.
+/// Makes the meta key `[space:4][user key]`.
 #[inline]
 pub fn meta_key(space: Space, user_key: &[u8]) -> MetaKey {
     joined(&[&space.to_bytes(), user_key])
 }
 
-/// Takes a meta key apart; `None` if it is too short to be one.
+/// Splits a meta key; `None` if it is too short to be one.
 pub fn split_meta_key(key: &[u8]) -> Option<(Space, &[u8])> {
     let (space, user_key) = key.split_first_chunk()?;
     Some((Space(u32::from_be_bytes(*space)), user_key))
 }
 
-/// The part of a data or score key before the sub key: it names one version of one collection.
+/// The part of a data or score key before the sub key. It identifies one version of one collection.
 pub type Prefix = SmallVec<[u8; 64]>;
 
-/// A row's key in the data or score tree.
+/// The key of a row in the data or score tree.
 pub type RowKey = SmallVec<[u8; 128]>;
 
 const ESCAPE: u8 = 0xff;
 const END: u8 = 0x01;
 
-/// `esc(user_key)` without its end; most keys have no zero byte and stay as they are.
+/// `esc(user_key)` without its end. Most keys have no zero byte and stay as they are.
 fn escaped(user_key: &[u8]) -> Cow<'_, [u8]> {
     if !user_key.contains(&0) {
         return Cow::Borrowed(user_key);
@@ -111,18 +111,18 @@ fn escaped(user_key: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(parts.join(&[0, ESCAPE][..]))
 }
 
-/// `[space:4][esc(user key)][version:8]`.
+/// Makes the prefix `[space:4][esc(user key)][version:8]`.
 pub fn prefix(space: Space, user_key: &[u8], version: u64) -> Prefix {
     joined(&[&space.to_bytes(), &escaped(user_key), &[0, END], &version.to_be_bytes()])
 }
 
-/// `[prefix][sub key]`.
+/// Makes the row key `[prefix][sub key]`.
 #[inline]
 pub fn row_key(prefix: &[u8], sub_key: &[u8]) -> RowKey {
     joined(&[prefix, sub_key])
 }
 
-/// `[prefix][score:8][member]`.
+/// Makes the key of a score row, `[prefix][score:8][member]`.
 pub fn score_key(prefix: &[u8], score: f64, member: &[u8]) -> RowKey {
     joined(&[prefix, &score_bytes(score), member])
 }
@@ -135,20 +135,20 @@ pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-/// A key of the data or score tree, taken apart.
+/// The parts of a key of the data or score tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row<'a> {
-    /// The database's space.
+    /// The space of the database.
     pub space: Space,
     /// The user key, unescaped.
     pub user_key: Vec<u8>,
     /// The version of the collection.
     pub version: u64,
-    /// What follows.
+    /// The field, member, index, or score and member.
     pub sub_key: &'a [u8],
 }
 
-/// Takes a key of the data or score tree apart; `None` if it is none.
+/// Splits a key of the data or score tree; `None` if it is malformed.
 pub fn split_row_key(key: &[u8]) -> Option<Row<'_>> {
     let (space, escaped) = split_meta_key(key)?;
     let mut user_key = Vec::new();
@@ -167,8 +167,8 @@ pub fn split_row_key(key: &[u8]) -> Option<Row<'_>> {
     Some(Row { space, user_key, version: u64::from_be_bytes(*version), sub_key })
 }
 
-/// Bytes of a row's key before its sub key: what rows of one version of one collection share.
-/// `None` if it is no key of a row.
+/// The length of a row key before its sub key, which the rows of one version of one collection
+/// share; `None` if the key is malformed.
 pub fn prefix_len(key: &[u8]) -> Option<usize> {
     let mut at = SPACE_BYTES;
     loop {

@@ -1,9 +1,9 @@
-//! Records of the meta tree: what a user key names, and until when.
+//! Records of the meta tree: the value of a user key, or how to find it.
 //!
 //! ```text
 //! every record   [flags:1][expire_ms:8 LE][...]
 //! String         [flags:1][expire_ms:8 LE][value]
-//! Hash Set ZSet  [flags:1][expire_ms:8 LE][version:8 LE][size:8 LE][wear]
+//! Hash Set ZSet  [flags:1][expire_ms:8 LE][version:8 LE][size:8 LE][tombstones]
 //! List           [flags:1][expire_ms:8 LE][version:8 LE][head:8 LE][tail:8 LE]
 //! packed         [flags:1][expire_ms:8 LE][members], a small Hash, Set or ZSet: encoding::packed
 //!
@@ -11,118 +11,19 @@
 //! expire_ms      milliseconds since 1970 at which the key ceases to exist; 0 = never
 //! version        which rows of the data and score trees are this collection's
 //! size           number of members, never 0
-//! wear           what removals left behind (encoding::wear), mostly nothing
+//! tombstones     what removals have left behind (encoding::tombstones), mostly nothing
 //! head, tail     the list's elements have the indexes head..tail, never none
 //! ```
 
-use std::fmt;
-
 use bytes::Bytes;
 
+use crate::encoding::header::{ALWAYS_SET, ENCODING_MASK, PACKED};
+pub use crate::encoding::header::{HEADER_BYTES, Header, Malformed, Type};
 use crate::encoding::packed::Packed;
-use crate::encoding::wear::Wear;
+use crate::encoding::tombstones::TombstoneStats;
 use crate::io::codec::{Reader, put_u64};
 
-/// Bytes before the part that depends on the type.
-pub const HEADER_BYTES: usize = 9;
-
-const ALWAYS_SET: u8 = 0x80;
-const ENCODING_MASK: u8 = 0x70;
-const TYPE_MASK: u8 = 0x0f;
-const PACKED: u8 = 0x10;
-
-/// The type of a key. The numbers are on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Type {
-    /// Bytes.
-    String = 1,
-    /// Fields with values.
-    Hash = 2,
-    /// Elements by position.
-    List = 3,
-    /// Members.
-    Set = 4,
-    /// Members by score.
-    ZSet = 5,
-}
-
-impl Type {
-    fn from_flags(flags: u8) -> Option<Self> {
-        match flags & TYPE_MASK {
-            1 => Some(Self::String),
-            2 => Some(Self::Hash),
-            3 => Some(Self::List),
-            4 => Some(Self::Set),
-            5 => Some(Self::ZSet),
-            _ => None,
-        }
-    }
-}
-
-/// What every record begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
-    /// The type of the key.
-    pub kind: Type,
-    /// When the key ceases to exist, in milliseconds since 1970; 0 = never.
-    pub expire_ms: u64,
-}
-
-/// Why bytes are not a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
-    /// Fewer bytes than a header has.
-    Short(usize),
-    /// Flags that no version writes.
-    Flags(u8),
-    /// An encoding of a later version.
-    Encoding(u8),
-    /// The part after the header is not that of its type.
-    Body,
-}
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Short(found) => {
-                write!(f, "a record needs {HEADER_BYTES} bytes or more, found {found}")
-            }
-            Self::Body => write!(f, "a record's length or bounds do not fit its type"),
-            Self::Flags(flags) => write!(f, "no record has flags {flags:#04x}"),
-            Self::Encoding(flags) => {
-                write!(f, "flags {flags:#04x} name an encoding of a later version of lsmkv")
-            }
-        }
-    }
-}
-
-impl Header {
-    /// Reads the front of a record.
-    #[inline]
-    pub fn decode(record: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(record);
-        let (Some(flags), Some(expire_ms)) = (reader.u8(), reader.u64()) else {
-            return Err(Malformed::Short(record.len()));
-        };
-        if flags & ALWAYS_SET == 0 {
-            return Err(Malformed::Flags(flags));
-        }
-        let kind = Type::from_flags(flags).ok_or(Malformed::Flags(flags))?;
-        match (flags & ENCODING_MASK, kind) {
-            (0, _) | (PACKED, Type::Hash | Type::Set | Type::ZSet) => Ok(Self { kind, expire_ms }),
-            _ => Err(Malformed::Encoding(flags)),
-        }
-    }
-
-    /// Whether the key has ceased to exist at `now_ms`.
-    #[inline]
-    pub fn expired(&self, now_ms: u64) -> bool {
-        self.expire_ms != 0 && now_ms >= self.expire_ms
-    }
-}
-
-/// The record of a String.
+/// Encodes the record of a string.
 pub fn encode_string(value: &[u8], expire_ms: u64) -> Vec<u8> {
     let mut record = Vec::with_capacity(HEADER_BYTES + value.len());
     record.push(ALWAYS_SET | Type::String as u8);
@@ -134,36 +35,36 @@ pub fn encode_string(value: &[u8], expire_ms: u64) -> Vec<u8> {
 /// The part of a collection's record after the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Hash, Set, ZSet.
+    /// A hash, set or sorted set whose members have rows.
     Members {
-        /// Names its rows.
+        /// The version that names the rows.
         version: u64,
-        /// How many there are.
+        /// The number of members.
         size: u64,
-        /// What removals left behind.
-        wear: Wear,
+        /// What removals have left behind.
+        tombstones: TombstoneStats,
     },
-    /// List.
+    /// A list.
     Span {
-        /// Names its rows.
+        /// The version that names the rows.
         version: u64,
-        /// Index of the first element.
+        /// The index of the first element.
         head: u64,
-        /// Index after the last one.
+        /// The index after the last element.
         tail: u64,
     },
-    /// Hash, Set, ZSet: all there is of it.
+    /// A hash, set or sorted set whose members are in the record.
     Packed(Packed),
 }
 
-/// Whether a record holds its members itself: it names no rows.
+/// Whether a record holds its members itself and names no rows.
 #[inline]
 pub fn is_packed(record: &[u8]) -> bool {
     record.first().is_some_and(|flags| flags & ENCODING_MASK == PACKED)
 }
 
 impl Body {
-    /// Names the rows of the collection, if it has any.
+    /// The version that names the rows of the collection, if it has rows.
     pub fn version(&self) -> Option<u64> {
         match self {
             Self::Members { version, .. } | Self::Span { version, .. } => Some(*version),
@@ -171,7 +72,7 @@ impl Body {
         }
     }
 
-    /// How many members or elements it has.
+    /// The number of members or elements.
     pub fn size(&self) -> u64 {
         match self {
             Self::Members { size, .. } => *size,
@@ -180,7 +81,7 @@ impl Body {
         }
     }
 
-    /// Reads what follows the header of a record that is no String.
+    /// Decodes what follows the header of a collection's record.
     pub fn decode(kind: Type, record: &[u8]) -> Result<Self, Malformed> {
         if is_packed(record) {
             return Packed::decode(&Bytes::copy_from_slice(record)).map(Self::Packed);
@@ -195,8 +96,8 @@ impl Body {
                     (head < tail).then_some(Self::Span { version, head, tail })
                 }
                 Type::Hash | Type::Set | Type::ZSet => {
-                    let (size, wear) = (reader.u64()?, Wear::decode(&mut reader)?);
-                    (size > 0).then_some(Self::Members { version, size, wear })
+                    let (size, tombstones) = (reader.u64()?, TombstoneStats::decode(&mut reader)?);
+                    (size > 0).then_some(Self::Members { version, size, tombstones })
                 }
             }
         })();
@@ -204,35 +105,57 @@ impl Body {
     }
 }
 
-/// The record of a collection.
+/// Encodes the record of a collection.
 pub fn encode_collection(header: Header, body: &Body) -> Vec<u8> {
-    // Exactly: a record that has room to spare is copied once more when it becomes `Bytes`.
-    let rest = match body {
-        Body::Members { wear, .. } => 16 + wear.encoded_len(),
-        Body::Span { .. } => 24,
-        Body::Packed(packed) => packed.encoded_len(),
-    };
-    let mut record = Vec::with_capacity(HEADER_BYTES + rest);
-    let encoding = if matches!(body, Body::Packed(_)) { PACKED } else { 0 };
-    record.push(ALWAYS_SET | encoding | header.kind as u8);
-    put_u64(&mut record, header.expire_ms);
     match body {
-        Body::Members { version, size, wear } => {
-            put_u64(&mut record, *version);
-            put_u64(&mut record, *size);
-            wear.encode(&mut record);
+        Body::Members { version, size, tombstones } => {
+            encode_members(header, *version, *size, tombstones)
         }
-        Body::Span { version, head, tail } => {
-            put_u64(&mut record, *version);
-            put_u64(&mut record, *head);
-            put_u64(&mut record, *tail);
-        }
-        Body::Packed(packed) => packed.encode(&mut record),
+        Body::Span { version, head, tail } => encode_span(header, *version, *head, *tail),
+        Body::Packed(packed) => encode_packed(header, packed),
     }
+}
+
+/// Encodes the record of a hash, set or sorted set whose members have rows.
+pub fn encode_members(
+    header: Header,
+    version: u64,
+    size: u64,
+    tombstones: &TombstoneStats,
+) -> Vec<u8> {
+    let mut record = header_record(header, 0, 16 + tombstones.encoded_len());
+    put_u64(&mut record, version);
+    put_u64(&mut record, size);
+    tombstones.encode(&mut record);
     record
 }
 
-/// The same record with another expiry; `None` if it is no record.
+/// Encodes the record of a list.
+fn encode_span(header: Header, version: u64, head: u64, tail: u64) -> Vec<u8> {
+    let mut record = header_record(header, 0, 24);
+    put_u64(&mut record, version);
+    put_u64(&mut record, head);
+    put_u64(&mut record, tail);
+    record
+}
+
+/// Encodes the record of a hash, set or sorted set that holds its members itself.
+pub fn encode_packed(header: Header, packed: &Packed) -> Vec<u8> {
+    let mut record = header_record(header, PACKED, packed.encoded_len());
+    packed.encode(&mut record);
+    record
+}
+
+/// A header with room for exactly `rest` more bytes: a record that has room to spare is copied
+/// once more when it becomes `Bytes`.
+fn header_record(header: Header, encoding: u8, rest: usize) -> Vec<u8> {
+    let mut record = Vec::with_capacity(HEADER_BYTES + rest);
+    record.push(ALWAYS_SET | encoding | header.kind as u8);
+    put_u64(&mut record, header.expire_ms);
+    record
+}
+
+/// Returns a record with another expiry; `None` if it is no record.
 pub fn with_expiry(record: &[u8], expire_ms: u64) -> Option<Vec<u8>> {
     let mut changed = record.to_vec();
     changed.get_mut(1..HEADER_BYTES)?.copy_from_slice(&expire_ms.to_le_bytes());
@@ -284,9 +207,9 @@ mod tests {
             let body = match kind {
                 Type::List => Body::Span { version, head: a.saturating_sub(b), tail: a },
                 _ => {
-                    let mut wear = Wear::default();
-                    wear.count_removed(removed);
-                    Body::Members { version, size: a, wear }
+                    let mut tombstones = TombstoneStats::default();
+                    tombstones.count_removed(removed);
+                    Body::Members { version, size: a, tombstones }
                 }
             };
             let record = encode_collection(header, &body);

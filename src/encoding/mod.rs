@@ -1,11 +1,11 @@
-//! Bytes of the Redis layer: what a key and a record look like inside the engine. Pure
-//! functions: no storage, no clock.
+//! The encoding of keys and records inside the engine. Pure functions: no storage, no clock.
 
-pub mod cursors;
-pub mod expiry;
-pub mod groups;
+pub(crate) mod collection_summary;
+pub(crate) mod cursors;
+pub(crate) mod expiry;
+pub mod header;
 pub mod keys;
 pub mod meta;
 pub mod order;
 pub mod packed;
-pub mod wear;
+pub mod tombstones;

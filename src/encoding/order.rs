@@ -1,7 +1,7 @@
-//! Numbers as bytes that sort as the numbers do.
+//! Numbers as bytes that sort like the numbers.
 
-/// The score as eight bytes in the order of scores: negative ones with all bits inverted,
-/// others with the sign bit set. -0.0 is stored as +0.0, since they are one score.
+/// Encodes a score as eight bytes that sort like scores: negative ones with all bits inverted,
+/// others with the sign bit set. -0.0 is stored as +0.0, because they are one score.
 pub fn score_bytes(score: f64) -> [u8; 8] {
     debug_assert!(!score.is_nan());
     let bits = if score == 0.0 { 0 } else { score.to_bits() };
@@ -9,7 +9,7 @@ pub fn score_bytes(score: f64) -> [u8; 8] {
     ordered.to_be_bytes()
 }
 
-/// The score that `score_bytes` stored.
+/// Decodes a score that `score_bytes` encoded.
 pub fn score_from_bytes(bytes: [u8; 8]) -> f64 {
     let ordered = u64::from_be_bytes(bytes);
     f64::from_bits(if ordered >> 63 == 1 { ordered & !(1 << 63) } else { !ordered })

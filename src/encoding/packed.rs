@@ -1,37 +1,36 @@
-//! A small collection whole in its record: its members with what is beside each, in the order of
-//! their bytes.
+//! A small collection inside its record: its members and their values in byte order.
 //!
 //! ```text
 //! packed   [count:2 LE]([member: varint length, bytes][value: varint length, bytes]) * count
 //! ```
 //!
-//! Members ascend and none comes twice. Nothing is built to read one: a look-up runs along the
-//! bytes, which are few, and ends at the first member that is greater. It trusts their order, as it
-//! does that of any block whose checksum is right; a walk over all of them compares.
+//! Members ascend strictly. Reading one needs no index: a lookup runs along the bytes, which are
+//! few, and ends at the first greater member. It trusts their order, as in any block whose checksum
+//! is right; a walk over all of them checks it.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::encoding::meta::{HEADER_BYTES, Malformed};
+use crate::encoding::header::{HEADER_BYTES, Malformed};
 use crate::io::codec::{Reader, bytes_len, put_bytes};
 
-/// Bytes before the first member.
+/// The length of the count before the first member.
 const COUNT_BYTES: usize = 2;
 
-/// Most bytes that any store keeps in a record: options say how many of them are used.
+/// The most bytes of members in a record, whatever the options say.
 pub const MOST_BYTES: u64 = 16 << 10;
-/// Most members.
+/// The most members in a record, whatever the options say.
 pub const MOST_MEMBERS: u32 = 1024;
 
-/// See the module's documentation. A clone shares the bytes until one of them changes.
+/// The members of a packed collection. A clone shares the bytes until one of the two changes.
 #[derive(Clone, Debug, Default)]
 pub struct Packed {
     count: u16,
-    /// What was read; of no meaning once there is `own`.
+    /// The bytes that were read; unused once `own` is set.
     shared: Bytes,
-    /// What it has become.
+    /// The bytes after a change.
     own: Option<Vec<u8>>,
 }
 
@@ -43,19 +42,19 @@ impl PartialEq for Packed {
 
 impl Eq for Packed {}
 
-/// A member and what is beside it, by their places in [`Packed::bytes`].
+/// The ranges of a member and its value in [`Packed::bytes`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Of both, with their lengths.
+pub struct EntryRange {
+    /// Member and value, with their lengths.
     pub whole: Range<usize>,
-    /// Of the member.
+    /// The member.
     pub member: Range<usize>,
-    /// Of what is beside it.
+    /// The value.
     pub value: Range<usize>,
 }
 
 impl Packed {
-    /// Reads the record of a packed collection, whose count is never 0; the members are looked at
+    /// Decodes the record of a packed collection, whose count is never 0. The members are decoded
     /// later.
     pub fn decode(record: &Bytes) -> Result<Self, Malformed> {
         let rest = record.get(HEADER_BYTES..).and_then(|rest| rest.first_chunk());
@@ -64,29 +63,29 @@ impl Packed {
         Ok(Self { count, shared: record.slice(HEADER_BYTES + COUNT_BYTES..), own: None })
     }
 
-    /// Appends it to the header of its record.
+    /// Appends the members to the header of their record.
     pub fn encode(&self, record: &mut Vec<u8>) {
         record.extend_from_slice(&self.count.to_le_bytes());
         record.extend_from_slice(self.bytes());
     }
 
-    /// How many bytes that takes.
+    /// The number of bytes that [`Packed::encode`] appends.
     pub fn encoded_len(&self) -> usize {
         COUNT_BYTES + self.bytes().len()
     }
 
-    /// Number of members.
+    /// The number of members.
     pub fn size(&self) -> u64 {
         u64::from(self.count)
     }
 
-    /// All members.
+    /// The bytes of all members.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         self.own.as_deref().unwrap_or(&self.shared)
     }
 
-    /// The same, to be kept.
+    /// The bytes of all members, for keeping.
     pub fn to_bytes(&self) -> Bytes {
         match &self.own {
             Some(own) => Bytes::copy_from_slice(own),
@@ -94,46 +93,46 @@ impl Packed {
         }
     }
 
-    /// The places of all members, in order.
-    pub fn places(&self) -> Places<'_> {
-        Places { bytes: self.bytes(), at: 0, left: self.count, last: None }
+    /// The members in order.
+    pub fn entries(&self) -> Entries<'_> {
+        Entries { bytes: self.bytes(), at: 0, left: self.count, last: None }
     }
 
-    /// What is beside a member.
+    /// The value of a member.
     pub fn get(&self, member: &[u8]) -> Result<Option<&[u8]>, Malformed> {
         let found = self.find(member)?.ok();
-        Ok(found.map(|place| self.bytes().get(place.value).unwrap_or_default()))
+        Ok(found.map(|entry| self.bytes().get(entry.value).unwrap_or_default()))
     }
 
-    /// For those who look for many members.
+    /// Builds an index for many lookups.
     pub fn index(&self) -> Result<Index<'_>, Malformed> {
-        let (mut places, mut all) = (self.places(), Vec::new());
-        while let Some(place) = places.ascend()? {
-            all.push((place.member, place.value));
+        let (mut entries, mut all) = (self.entries(), Vec::new());
+        while let Some(entry) = entries.next_ascending()? {
+            all.push((entry.member, entry.value));
         }
-        Ok(Index { bytes: self.bytes(), places: all })
+        Ok(Index { bytes: self.bytes(), entries: all })
     }
 
-    /// Where a member is, or else where it would be.
-    fn find(&self, member: &[u8]) -> Result<Result<Place, usize>, Malformed> {
+    /// Where a member is, or where it would be inserted.
+    fn find(&self, member: &[u8]) -> Result<Result<EntryRange, usize>, Malformed> {
         let bytes = self.bytes();
-        let mut places = self.places();
-        while let Some(place) = places.advance()? {
-            match bytes.get(place.member.clone()).unwrap_or_default().cmp(member) {
+        let mut entries = self.entries();
+        while let Some(entry) = entries.advance()? {
+            match bytes.get(entry.member.clone()).unwrap_or_default().cmp(member) {
                 Ordering::Less => {}
-                Ordering::Equal => return Ok(Ok(place)),
-                Ordering::Greater => return Ok(Err(place.whole.start)),
+                Ordering::Equal => return Ok(Ok(entry)),
+                Ordering::Greater => return Ok(Err(entry.whole.start)),
             }
         }
-        places.end()?;
-        Ok(Err(places.at))
+        entries.end()?;
+        Ok(Err(entries.at))
     }
 
-    /// Sets what is beside a member, which is added if it is not there; `false`, and nothing is
-    /// changed, if all would then take more than so many bytes.
+    /// Sets the value of a member, which is added if it does not exist. Returns `false` and changes
+    /// nothing if all members would then take more than `most` bytes.
     pub fn put(&mut self, member: &[u8], value: &[u8], most: usize) -> Result<bool, Malformed> {
         let (range, is_new) = match self.find(member)? {
-            Ok(place) => (place.whole, false),
+            Ok(entry) => (entry.whole, false),
             Err(at) => (at..at, true),
         };
         let Some(count) = self.count.checked_add(u16::from(is_new)) else { return Ok(false) };
@@ -147,7 +146,7 @@ impl Packed {
         Ok(true)
     }
 
-    /// Puts a member and what is beside it in a place; `len` bytes it will be in all.
+    /// Replaces a range by a member and its value; `len` is the new number of bytes.
     fn replace(&mut self, range: Range<usize>, member: &[u8], value: &[u8], len: usize) {
         if let Some(own) = &mut self.own {
             let mut entry = Vec::with_capacity(bytes_len(member) + bytes_len(value));
@@ -164,38 +163,38 @@ impl Packed {
         self.own = Some(own);
     }
 
-    /// Removes a member; what was beside it.
+    /// Removes a member and returns its value.
     pub fn remove(&mut self, member: &[u8]) -> Result<Option<Bytes>, Malformed> {
-        let Ok(place) = self.find(member)? else { return Ok(None) };
-        let value = self.bytes().get(place.value).unwrap_or_default();
+        let Ok(entry) = self.find(member)? else { return Ok(None) };
+        let value = self.bytes().get(entry.value).unwrap_or_default();
         let value = Bytes::copy_from_slice(value);
-        self.own.get_or_insert_with(|| self.shared.to_vec()).drain(place.whole);
+        self.own.get_or_insert_with(|| self.shared.to_vec()).drain(entry.whole);
         self.count = self.count.saturating_sub(1);
         Ok(Some(value))
     }
 
-    /// An error if the members do not ascend, or are not all there is.
+    /// Fails if the members do not ascend, or if the bytes do not end with the last one.
     pub fn validate(&self) -> Result<(), Malformed> {
-        let mut places = self.places();
-        while places.ascend()?.is_some() {}
+        let mut entries = self.entries();
+        while entries.next_ascending()?.is_some() {}
         Ok(())
     }
 }
 
-/// The members one after the other.
+/// An iterator over the members.
 #[derive(Debug)]
-pub struct Places<'a> {
+pub struct Entries<'a> {
     bytes: &'a [u8],
     at: usize,
     left: u16,
-    /// The member that [`Places::ascend`] returned last.
+    /// The member that [`Entries::next_ascending`] returned last.
     last: Option<Range<usize>>,
 }
 
-impl Places<'_> {
-    /// The next member's; an error if the bytes end before it does.
+impl Entries<'_> {
+    /// The next member; fails if the bytes end before it does.
     #[inline]
-    pub fn advance(&mut self) -> Result<Option<Place>, Malformed> {
+    pub fn advance(&mut self) -> Result<Option<EntryRange>, Malformed> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         let start = self.at;
         let mut reader = Reader::new(self.bytes.get(start..).unwrap_or_default());
@@ -206,40 +205,40 @@ impl Places<'_> {
         };
         let (member, value) = (part().ok_or(Malformed::Body)?, part().ok_or(Malformed::Body)?);
         (self.at, self.left) = (value.end, left);
-        Ok(Some(Place { whole: start..value.end, member, value }))
+        Ok(Some(EntryRange { whole: start..value.end, member, value }))
     }
 
-    /// The same; an error also if it is not greater than the one before, or if something follows
-    /// the last one.
-    pub fn ascend(&mut self) -> Result<Option<Place>, Malformed> {
-        let Some(place) = self.advance()? else { return self.end().map(|()| None) };
-        let last = self.last.replace(place.member.clone());
+    /// The next member; fails also if it is not greater than the one before, or if bytes follow the
+    /// last one.
+    pub fn next_ascending(&mut self) -> Result<Option<EntryRange>, Malformed> {
+        let Some(entry) = self.advance()? else { return self.end().map(|()| None) };
+        let last = self.last.replace(entry.member.clone());
         let bytes = |range: Range<usize>| self.bytes.get(range).unwrap_or_default();
-        if last.is_some_and(|last| bytes(last) >= bytes(place.member.clone())) {
+        if last.is_some_and(|last| bytes(last) >= bytes(entry.member.clone())) {
             return Err(Malformed::Body);
         }
-        Ok(Some(place))
+        Ok(Some(entry))
     }
 
-    /// An error if bytes follow those that were read.
+    /// Fails if bytes follow those that were read.
     fn end(&self) -> Result<(), Malformed> {
         if self.at == self.bytes.len() { Ok(()) } else { Err(Malformed::Body) }
     }
 }
 
-/// Where all members are, each with what is beside it: a look-up is a few comparisons.
+/// An index of all members: a lookup is a few comparisons.
 #[derive(Debug)]
 pub struct Index<'a> {
     bytes: &'a [u8],
-    places: Vec<(Range<usize>, Range<usize>)>,
+    entries: Vec<(Range<usize>, Range<usize>)>,
 }
 
 impl<'a> Index<'a> {
-    /// What is beside a member.
+    /// The value of a member.
     pub fn get(&self, member: &[u8]) -> Option<&'a [u8]> {
         let part = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
-        let found = self.places.binary_search_by(|(its, _)| part(its).cmp(member)).ok()?;
-        self.places.get(found).map(|(_, value)| part(value))
+        let found = self.entries.binary_search_by(|(its, _)| part(its).cmp(member)).ok()?;
+        self.entries.get(found).map(|(_, value)| part(value))
     }
 }
 
@@ -260,10 +259,10 @@ mod tests {
     type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
     fn shown(packed: &Packed) -> Model {
-        let (mut places, mut shown) = (packed.places(), Model::new());
-        while let Some(place) = places.advance().unwrap() {
+        let (mut entries, mut shown) = (packed.entries(), Model::new());
+        while let Some(entry) = entries.advance().unwrap() {
             let part = |range: Range<usize>| packed.bytes()[range].to_vec();
-            shown.insert(part(place.member), part(place.value));
+            shown.insert(part(entry.member), part(entry.value));
         }
         shown
     }

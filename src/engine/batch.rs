@@ -1,32 +1,32 @@
-//! Writes that become visible and durable together.
+//! Batches: writes that become visible and durable together.
 //!
-//! A batch is kept in the form the log stores, so committing copies it once:
+//! A batch is built in the form that the log stores, so a commit copies it only once:
 //!
 //! ```text
 //! 0   sequence  u64   filled in by the commit
-//! 8   operations: tree << 1 | kind u8, key (varint length, bytes), value likewise (Put only)
+//! 8   operations: tree << 1 | kind u8, key (varint length, bytes), value as the key (Put only)
 //! ```
 
-use crate::engine::entry::{Kind, Sequence};
+use crate::engine::entry::{EntryKind, Sequence};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::codec::{Reader, put_bytes};
 
 const HEADER: usize = 8;
-/// Trees that are told apart by what was written last.
+/// Number of trees whose last change is tracked separately.
 pub(crate) const LANES: usize = 8;
 
-/// Which tree of an engine: its index in the list it was opened with.
+/// Identifies a tree: its index in the list that the store was opened with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TreeId(pub u8);
 
 impl TreeId {
-    /// As an index.
+    /// The id as an index.
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Which of [`LANES`] it counts for: its own, the last one for all further trees.
+    /// The lane that tracks changes of this tree. The last lane is shared by all further trees.
     #[inline]
     pub(crate) fn lane(self) -> usize {
         self.index().min(LANES - 1)
@@ -38,16 +38,16 @@ impl TreeId {
 pub struct Operation<'a> {
     /// The tree.
     pub tree: TreeId,
-    /// Put or delete.
-    pub kind: Kind,
+    /// Whether it puts or deletes the key.
+    pub kind: EntryKind,
     /// The key.
     pub key: &'a [u8],
     /// The value; empty for a delete.
     pub value: &'a [u8],
 }
 
-/// Writes to any trees, applied in order, all or nothing. Of several writes to one key the last
-/// wins.
+/// Writes to any trees, applied in order, all or none of them. Of several writes to one key the
+/// last one wins.
 #[derive(Clone, Debug)]
 pub struct Batch {
     bytes: Vec<u8>,
@@ -55,9 +55,9 @@ pub struct Batch {
     longest_key: usize,
     longest_value: usize,
     highest_tree: u8,
-    /// A bit for each tree written to; those from the last bit on share it.
+    /// Bitmask of the lanes of the trees written to.
     trees: u8,
-    /// Alike, for those of which it was said that it only replaces values.
+    /// Bitmask of the lanes of the trees passed to `only_replaces`.
     replaced: u8,
 }
 
@@ -73,7 +73,7 @@ impl Batch {
         Self::with_capacity(0)
     }
 
-    /// An empty batch with room for about so many bytes of keys and values.
+    /// An empty batch with room for about `capacity` bytes of keys and values.
     pub fn with_capacity(capacity: usize) -> Self {
         let mut bytes = Vec::with_capacity(HEADER + capacity);
         bytes.resize(HEADER, 0);
@@ -90,18 +90,18 @@ impl Batch {
 
     /// Sets `key` to `value` in `tree`.
     pub fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
-        self.push(tree, Kind::Put, key);
+        self.push(tree, EntryKind::Put, key);
         put_bytes(&mut self.bytes, value);
         self.longest_value = self.longest_value.max(value.len());
     }
 
-    /// Removes `key` from `tree`; no error if it is not there.
+    /// Deletes `key` from `tree`. A missing key is no error.
     pub fn delete(&mut self, tree: TreeId, key: &[u8]) {
-        self.push(tree, Kind::Delete, key);
+        self.push(tree, EntryKind::Delete, key);
     }
 
-    fn push(&mut self, tree: TreeId, kind: Kind, key: &[u8]) {
-        // A tree that does not fit does not exist: the commit refuses it by `highest_tree`.
+    fn push(&mut self, tree: TreeId, kind: EntryKind, key: &[u8]) {
+        // A tree that does not fit does not exist, so the commit refuses it by `highest_tree`.
         self.bytes.push(tree.0 << 1 | kind as u8);
         put_bytes(&mut self.bytes, key);
         self.longest_key = self.longest_key.max(key.len());
@@ -115,45 +115,45 @@ impl Batch {
         self.count as usize
     }
 
-    /// Whether there are none.
+    /// Whether the batch has no operations.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Bytes this batch takes in the log.
+    /// Size of the batch in the log, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Longest key and value in it.
+    /// Lengths of the longest key and the longest value.
     pub(crate) fn longest(&self) -> (usize, usize) {
         (self.longest_key, self.longest_value)
     }
 
-    /// The highest tree named in it.
+    /// The highest tree that the batch names.
     pub(crate) fn highest_tree(&self) -> TreeId {
         TreeId(self.highest_tree)
     }
 
-    /// Says that all it writes to `tree` are other values of keys that have one, which makes no
-    /// difference to those who ask for `Engine::last_change`.
+    /// Declares that all writes to `tree` replace values of existing keys. They then do not count
+    /// for `Engine::last_change`.
     pub fn only_replaces(&mut self, tree: TreeId) {
         self.replaced |= 1 << tree.lane();
     }
 
-    /// Whether it may make a difference to the trees of a lane: see [`Batch::only_replaces`].
+    /// Whether the batch changes the trees of a lane by more than replacing values.
     pub(crate) fn changes(&self, lane: usize) -> bool {
         self.trees & !self.replaced & (1 << lane) != 0
     }
 
-    /// Removes all operations, keeping the memory.
+    /// Removes all operations and keeps the memory for reuse.
     pub fn clear(&mut self) {
         self.bytes.truncate(HEADER);
         (self.count, self.longest_key, self.longest_value) = (0, 0, 0);
         (self.highest_tree, self.trees, self.replaced) = (0, 0, 0);
     }
 
-    /// Stamps the batch and returns what the log stores.
+    /// Sets the sequence number and returns the form that the log stores.
     pub(crate) fn seal(&mut self, sequence: Sequence) -> &[u8] {
         if let Some(head) = self.bytes.first_chunk_mut() {
             *head = sequence.to_le_bytes();
@@ -161,7 +161,7 @@ impl Batch {
         &self.bytes
     }
 
-    /// The stored form, as `seal` left it.
+    /// The form that the log stores, as [`Batch::seal`] left it.
     pub(crate) fn sealed(&self) -> &[u8] {
         &self.bytes
     }
@@ -180,7 +180,7 @@ pub(crate) fn decode(payload: &[u8]) -> Option<(Sequence, Operations<'_>)> {
     Some((sequence, Operations { reader }))
 }
 
-/// Iterates over the operations of a batch; an error means that the stored form is broken.
+/// Iterates over the operations of a batch. An error means that the stored form is corrupt.
 #[derive(Clone, Debug)]
 pub struct Operations<'a> {
     reader: Reader<'a>,
@@ -190,10 +190,10 @@ impl<'a> Operations<'a> {
     #[inline]
     fn read(&mut self) -> Option<Operation<'a>> {
         let first = self.reader.u8()?;
-        let kind = if first & 1 == 0 { Kind::Delete } else { Kind::Put };
+        let kind = if first & 1 == 0 { EntryKind::Delete } else { EntryKind::Put };
         let tree = TreeId(first >> 1);
         let key = self.reader.bytes()?;
-        let value = if kind == Kind::Put { self.reader.bytes()? } else { &[] };
+        let value = if kind == EntryKind::Put { self.reader.bytes()? } else { &[] };
         Some(Operation { tree, kind, key, value })
     }
 }
@@ -244,7 +244,7 @@ mod tests {
             for (operation, (tree, put, key, value)) in read.iter().zip(&ops) {
                 prop_assert_eq!(operation.tree, TreeId(*tree));
                 prop_assert_eq!(operation.key, &key[..]);
-                prop_assert_eq!(operation.kind == Kind::Put, *put);
+                prop_assert_eq!(operation.kind == EntryKind::Put, *put);
                 if *put { prop_assert_eq!(operation.value, &value[..]); }
             }
         }

@@ -1,26 +1,20 @@
-//! How an engine is opened, and the limits that follow from it.
+//! The configuration of an engine, and the limits derived from it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::compaction::FilterFactory;
-use crate::engine::sstable::Collector;
+use crate::engine::sstable::CollectorFactory;
 use crate::options::{Options, SyncMode};
 
-/// Makes the property collectors of a tree's tables.
-pub trait CollectorFactory: Send + Sync + std::fmt::Debug {
-    /// Collectors for one new table.
-    fn collectors(&self) -> Vec<Box<dyn Collector>>;
-}
-
-/// One tree of an engine.
+/// The configuration of one tree.
 #[derive(Clone, Debug)]
 pub struct TreeConfig {
-    /// Recorded in the manifest; an open with other names is refused.
+    /// Name of the tree. The manifest records it, and an open with other names is refused.
     pub name: String,
-    /// Takes part in this tree's compactions.
+    /// Creates the compaction filters of the tree.
     pub filter: Option<Arc<dyn FilterFactory>>,
-    /// Adds properties to this tree's tables.
+    /// Creates collectors that add properties to the tables of the tree.
     pub collectors: Option<Arc<dyn CollectorFactory>>,
 }
 
@@ -31,45 +25,47 @@ impl TreeConfig {
     }
 }
 
-/// Everything [`crate::engine::Engine::open`] needs beside the place.
+/// The configuration that [`Engine::open`] takes.
+///
+/// [`Engine::open`]: crate::engine::Engine::open
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
-    /// The user's settings.
+    /// The options of the store.
     pub options: Options,
     /// The trees, in the order of their ids.
     pub trees: Vec<TreeConfig>,
 }
 
-/// How one batch is written.
+/// Options of one write.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOptions {
-    /// Overrides the store's sync mode.
+    /// Overrides the sync mode of the store.
     pub sync: Option<SyncMode>,
-    /// The batch gives back space: on a full disk it may use what is reserved for that.
+    /// The batch frees space. On a full disk it may use the reserved space.
     pub frees_space: bool,
 }
 
-/// Numbers derived from the options, once.
+/// Limits derived from the options.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// Bytes of the active memtables before they are frozen.
     pub(crate) write_buffer: usize,
-    /// Frozen memtable sets before writers wait.
-    pub(crate) frozen_sets: usize,
-    /// Memory for tables: cached blocks, filters and indexes.
+    /// Number of immutable memtable sets at which writers wait.
+    pub(crate) immutable_sets: usize,
+    /// Memory for cached blocks, filters and indexes of tables.
     pub(crate) table_memory: u64,
-    /// Level-0 files that make a compaction due.
+    /// Number of level-0 files at which a compaction is due.
     pub(crate) level0_files: usize,
-    /// Level-0 files from which writers are slowed.
+    /// Number of level-0 files at which writers are slowed down.
     pub(crate) level0_slow: usize,
-    /// Level-0 files at which writers wait.
+    /// Number of level-0 files at which writers wait.
     pub(crate) level0_stop: usize,
-    /// Largest size of the base level.
+    /// Largest size of the base level, in bytes.
     pub(crate) base_bytes: u64,
     pub(crate) sync_interval: Duration,
 }
 
-const FROZEN_SETS: usize = 2;
+const IMMUTABLE_SETS: usize = 2;
 const LEVEL0_FILES: usize = 4;
 
 impl Limits {
@@ -78,15 +74,15 @@ impl Limits {
             0 => (options.memory_budget / 8).clamp(64 << 10, 1 << 30),
             bytes => bytes,
         };
-        // One set is filled while others wait to be flushed.
-        let buffers = write_buffer.saturating_mul(FROZEN_SETS as u64 + 1);
+        // One set is filled while the others wait to be flushed.
+        let buffers = write_buffer.saturating_mul(IMMUTABLE_SETS as u64 + 1);
         let table_memory = match options.block_cache {
             0 => options.memory_budget.saturating_sub(buffers).max(options.memory_budget / 8),
             bytes => bytes,
         };
         Self {
             write_buffer: usize::try_from(write_buffer).unwrap_or(usize::MAX),
-            frozen_sets: FROZEN_SETS,
+            immutable_sets: IMMUTABLE_SETS,
             table_memory,
             level0_files: LEVEL0_FILES,
             level0_slow: LEVEL0_FILES * 3,

@@ -1,8 +1,8 @@
-//! The parts of an open engine, shared by its handles and background threads.
+//! The parts of an open store, shared by its handles and background threads.
 //!
-//! Locks, in the order they are taken: `copying` (shared), `committer.lead` (one commit group at a
-//! time), `manifest` (one installation at a time), `publish` (one change of the view at a time).
-//! Readers take none of them.
+//! Lock order: `copying` (shared), the lead of `committer` (one commit group at a time), `manifest`
+//! (one installation at a time), `publish` (one change of the view at a time). Readers take none of
+//! them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,26 +11,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
 
-use crate::engine::background::Work;
-use crate::engine::cache::BlockCache;
+use crate::engine::activity::Activity;
+use crate::engine::background_work::BackgroundWork;
+use crate::engine::committer::Committer;
+use crate::engine::compaction::output::OutputOptions;
 use crate::engine::compaction::rate::RateLimit;
-use crate::engine::compaction::write::Workshop;
 use crate::engine::config::{Limits, TreeConfig};
 use crate::engine::files::FileNumbers;
 use crate::engine::health::Health;
-use crate::engine::install::Manifest;
 use crate::engine::snapshot::Sequences;
+use crate::engine::sstable::BlockCache;
 use crate::engine::sstable::{TableCounters, WriterOptions};
-use crate::engine::stats::Activity;
-use crate::engine::tables::TableOpener;
+use crate::engine::version::{Manifest, TableOpener};
 use crate::engine::view::View;
 use crate::engine::wal::Log;
-use crate::engine::write::Committer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::{FileSystem, LockGuard};
 use crate::options::Options;
 
-/// A tree with what its tables share.
+/// A tree, and what its tables share.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) config: TreeConfig,
@@ -38,7 +37,7 @@ pub(crate) struct Tree {
     pub(crate) counters: Arc<TableCounters>,
 }
 
-/// See the module's documentation.
+/// An open store.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) fs: Arc<dyn FileSystem>,
@@ -52,23 +51,23 @@ pub(crate) struct Core {
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) rate: RateLimit,
     pub(crate) activity: Activity,
-    /// `None` when opened read-only.
+    /// `None` if the store was opened read-only.
     pub(crate) log: Option<Log>,
     pub(crate) manifest: Mutex<Option<Manifest>>,
     pub(crate) view: ArcSwap<View>,
-    /// Held while the view is replaced, so that no change is lost.
+    /// Held while the view is replaced, so that no change gets lost.
     pub(crate) publish: Mutex<()>,
     pub(crate) committer: Committer,
-    pub(crate) work: Work,
+    pub(crate) work: BackgroundWork,
     pub(crate) closed: AtomicBool,
-    /// Read by every copy of the store that is being made; `close` waits for it.
+    /// Read-locked by every running checkpoint or backup. `close` waits for it.
     pub(crate) copying: RwLock<()>,
-    /// Held until the last handle is gone or `close` releases it.
+    /// The directory lock, held until `close` or the drop of the engine.
     pub(crate) lock: Mutex<Option<Box<dyn LockGuard>>>,
 }
 
 impl Core {
-    /// The log, or the error that a write to a read-only store gets.
+    /// The log; an error if the store is closed or read-only.
     pub(crate) fn writable(&self) -> Result<&Log> {
         self.check_open()?;
         self.log
@@ -92,16 +91,18 @@ impl Core {
         })
     }
 
-    /// Where and how tables of a tree are written. Levels above the last hold few of the keys,
-    /// so more filter bits there cost little memory and save reads of the wrong table.
-    pub(crate) fn workshop<'a>(&'a self, tree: &'a Tree, deepest: bool) -> Workshop<'a> {
+    /// Where and how the tables of a tree are written.
+    ///
+    /// Tables above the deepest level get more filter bits. They hold few of the keys, so that
+    /// costs little memory and saves reads of tables that lack a key.
+    pub(crate) fn output_options<'a>(&'a self, tree: &'a Tree, deepest: bool) -> OutputOptions<'a> {
         let more = if deepest || self.options.bloom_bits == 0 { 0 } else { 4 };
-        Workshop {
+        OutputOptions {
             fs: &self.fs,
             dir: &self.dir,
             numbers: &self.numbers,
-            tree: &tree.config,
-            options: WriterOptions {
+            collectors: tree.config.collectors.as_deref(),
+            writer: WriterOptions {
                 block_bytes: self.options.block_bytes,
                 bloom_bits: self.options.bloom_bits + more,
                 compression: self.options.compression,
@@ -110,10 +111,21 @@ impl Core {
         }
     }
 
-    /// Replaces the view by what `change` makes of it.
+    /// Replaces the view with the one that `change` returns.
     pub(crate) fn change_view(&self, change: impl FnOnce(&View) -> View) {
         let _one_at_a_time = self.publish.lock();
         let changed = change(&self.view.load());
         self.view.store(Arc::new(changed));
+    }
+
+    /// Releases the threads, the log, the manifest and the directory.
+    pub(crate) fn release(&self) {
+        self.refuse_commits();
+        self.work.stop();
+        if let Some(log) = &self.log {
+            log.close();
+        }
+        *self.manifest.lock() = None;
+        *self.lock.lock() = None;
     }
 }

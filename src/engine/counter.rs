@@ -1,4 +1,4 @@
-//! Counters that many threads bump on hot paths without sharing a cache line.
+//! Counters that many threads increment on hot paths without sharing a cache line.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -9,14 +9,14 @@ const STRIPES: usize = 8;
 #[repr(align(64))]
 struct Stripe(AtomicU64);
 
-/// A sum kept in several cache lines; each thread adds to its own.
+/// A sum spread over several cache lines. Each thread adds to its own.
 #[derive(Debug, Default)]
 pub struct Counter {
     stripes: [Stripe; STRIPES],
 }
 
 impl Counter {
-    /// Adds `n`.
+    /// Adds `n` to the sum.
     #[inline]
     pub fn add(&self, n: u64) {
         if let Some(stripe) = self.stripes.get(stripe_of_this_thread()) {
@@ -36,7 +36,7 @@ fn stripe_of_this_thread() -> usize {
     thread_local! {
         static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
     }
-    // A thread that is being torn down may still read: it uses the first stripe.
+    // A thread that is being torn down may still count. It uses the first stripe.
     STRIPE
         .try_with(|mine| {
             if mine.get() == usize::MAX {

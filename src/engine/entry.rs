@@ -1,45 +1,47 @@
-//! The internal key: what orders every memtable and table.
+//! The internal key, by which memtables and tables are sorted.
 //!
 //! An entry is `(user key, tag, value)`. Entries sort by user key ascending, then by sequence
 //! number descending, so the newest version of a key comes first.
 
 use std::cmp::Ordering;
 
-/// Position in the store's one order of commits. At most [`MAX_SEQUENCE`].
+/// A sequence number: the position of a commit in the order of all commits, at most
+/// [`MAX_SEQUENCE`].
 pub type Sequence = u64;
 
-/// The largest sequence number: a read at it sees everything.
+/// The largest sequence number. A read at it sees everything.
 pub const MAX_SEQUENCE: Sequence = (1 << 56) - 1;
 
-/// What an entry says about its key. The numbers are on disk.
+/// Whether an entry sets or deletes its key. The numbers are part of the file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Kind {
-    /// The key does not exist from this sequence on.
+pub enum EntryKind {
+    /// The key is deleted.
     Delete = 0,
-    /// The key has the value.
+    /// The key is set to the value.
     Put = 1,
 }
 
-/// `sequence << 8 | kind`: eight bytes beside every key.
+/// The sequence number and kind of an entry in eight bytes: `sequence << 8 | kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(u64);
 
 impl Tag {
     /// Packs a sequence number and a kind.
     #[inline]
-    pub fn new(sequence: Sequence, kind: Kind) -> Self {
+    pub fn new(sequence: Sequence, kind: EntryKind) -> Self {
         debug_assert!(sequence <= MAX_SEQUENCE);
         Self(sequence << 8 | kind as u64)
     }
 
-    /// The greatest tag of `sequence`: sorts before every entry of that sequence or an older one.
+    /// The greatest tag of `sequence`. It sorts before every entry of the same key with that
+    /// sequence number or an older one.
     #[inline]
     pub fn newest_at(sequence: Sequence) -> Self {
         Self(sequence << 8 | 0xff)
     }
 
-    /// Reads a stored tag; `None` for a kind this version does not know.
+    /// Decodes a stored tag; `None` if its kind is unknown.
     #[inline]
     pub fn from_raw(raw: u64) -> Option<Self> {
         matches!(raw & 0xff, 0 | 1).then_some(Self(raw))
@@ -59,8 +61,8 @@ impl Tag {
 
     /// The kind.
     #[inline]
-    pub fn kind(self) -> Kind {
-        if self.0 & 0xff == 0 { Kind::Delete } else { Kind::Put }
+    pub fn kind(self) -> EntryKind {
+        if self.0 & 0xff == 0 { EntryKind::Delete } else { EntryKind::Put }
     }
 
     /// Whether this entry deletes its key.
@@ -70,13 +72,13 @@ impl Tag {
     }
 }
 
-/// The internal order: user key ascending, then newest first.
+/// Compares in internal order: user key ascending, then newest first.
 #[inline]
 pub fn compare(a_key: &[u8], a_tag: Tag, b_key: &[u8], b_tag: Tag) -> Ordering {
     a_key.cmp(b_key).then_with(|| b_tag.cmp(&a_tag))
 }
 
-/// The one hash of a user key, shared by memtables, filters and in-block indexes.
+/// The hash of a user key. Memtables, Bloom filters and the indexes inside blocks share it.
 #[inline]
 pub fn hash_key(key: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(key)

@@ -1,7 +1,7 @@
 //! Names and numbers of the files in a store's directory.
 //!
-//! One counter numbers logs, tables and manifests alike, so a number never names two files, in
-//! this life of the store or any later one.
+//! One counter numbers log segments, tables and manifests. So a number is never used for two files,
+//! not even after the store was closed and opened again.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,27 +9,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Number of a log segment, table or manifest.
 pub type FileNumber = u64;
 
-/// What a file in the directory is, told by its name.
+/// What a file in the directory is, according to its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// `NNNNNN.log`: a log segment.
     Log(FileNumber),
     /// `NNNNNN.table`: a sorted table.
     Table(FileNumber),
-    /// `MANIFEST-NNNNNN`: a log of version edits.
+    /// `MANIFEST-NNNNNN`: a manifest, which is a log of version edits.
     Manifest(FileNumber),
-    /// `CURRENT`: names the manifest in force.
+    /// `CURRENT`: names the current manifest.
     Current,
     /// `LOCK`: carries the directory lock.
     Lock,
-    /// `SYNC`: how far log and manifest were synced.
+    /// `SYNC`: records how far log and manifest were synced.
     Sync,
-    /// `*.tmp`: left over from an unfinished creation.
+    /// `*.tmp`: a file that was not completed.
     Temporary,
 }
 
 impl FileKind {
-    /// Reads a file name; `None` for a name that is not ours.
+    /// Parses a file name; `None` if no file of a store has such a name.
     pub fn parse(name: &Path) -> Option<Self> {
         let name = name.to_str()?;
         match name {
@@ -58,57 +58,57 @@ fn parse_number(digits: &str) -> Option<FileNumber> {
     if plain { digits.parse().ok() } else { None }
 }
 
-/// `dir/NNNNNN.log`.
+/// The path of a log segment: `dir/NNNNNN.log`.
 pub fn log_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(format!("{number:06}.log"))
 }
 
-/// `dir/NNNNNN.table`.
+/// The path of a table: `dir/NNNNNN.table`.
 pub fn table_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(format!("{number:06}.table"))
 }
 
-/// `dir/MANIFEST-NNNNNN`.
+/// The path of a manifest: `dir/MANIFEST-NNNNNN`.
 pub fn manifest_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(format!("MANIFEST-{number:06}"))
 }
 
-/// `dir/NNNNNN.tmp`: the name a file has until it is complete and synced.
+/// The path of a file until it is complete and synced: `dir/NNNNNN.tmp`.
 pub fn temporary_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(format!("{number:06}.tmp"))
 }
 
-/// `dir/CURRENT`.
+/// The path of the file that names the current manifest: `dir/CURRENT`.
 pub fn current_path(dir: &Path) -> PathBuf {
     dir.join("CURRENT")
 }
 
-/// `dir/LOCK`.
+/// The path of the lock file: `dir/LOCK`.
 pub fn lock_path(dir: &Path) -> PathBuf {
     dir.join("LOCK")
 }
 
-/// `dir/SYNC`.
+/// The path of the sync file: `dir/SYNC`.
 pub fn sync_path(dir: &Path) -> PathBuf {
     dir.join("SYNC")
 }
 
-/// Hands out file numbers; never the same one twice.
+/// Allocates file numbers, never the same one twice.
 #[derive(Debug)]
 pub struct FileNumbers(AtomicU64);
 
 impl FileNumbers {
-    /// The first number handed out will be `next`.
+    /// An allocator whose first number is `next`.
     pub fn starting_at(next: FileNumber) -> Self {
         Self(AtomicU64::new(next))
     }
 
-    /// A number no file has had.
+    /// Allocates a number that no file has had.
     pub fn allocate(&self) -> FileNumber {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What the next call of `allocate` returns, as a lower bound to record.
+    /// The number that `allocate` returns next. Recorded as a lower bound for later numbers.
     pub fn peek(&self) -> FileNumber {
         self.0.load(Ordering::Relaxed)
     }

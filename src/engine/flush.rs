@@ -1,29 +1,56 @@
-//! Frozen memtables become level-0 tables, one for each tree that has entries.
+//! Flushes: immutable memtables become level-0 tables, one per tree that has entries.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::engine::batch::TreeId;
 use crate::engine::compaction::merge::Merge;
-use crate::engine::compaction::survival::Survival;
-use crate::engine::compaction::write::Outputs;
+use crate::engine::compaction::output::TableOutputs;
+use crate::engine::compaction::visibility::Visibility;
 use crate::engine::core::Core;
 use crate::engine::entry::Sequence;
 use crate::engine::files::table_path;
-use crate::engine::memtable::{Memtable, MemtableCursor};
-use crate::engine::version::{Edit, FileMeta, LogState};
-use crate::engine::view::{MemtableSet, View};
+use crate::engine::handle::Engine;
+use crate::engine::memtable::{Memtable, MemtableCursor, MemtableSet};
+use crate::engine::version::{FileMeta, LogState, VersionEdit};
+use crate::engine::view::View;
 use crate::engine::wal::{Log, LogPosition};
 use crate::error::{Error, ErrorKind, Result};
 
+impl Engine {
+    /// Writes all memtables to tables.
+    pub fn flush(&self) -> Result<()> {
+        let core = &self.core;
+        let log = core.writable()?;
+        {
+            let _no_commit_runs = core.committer.lead();
+            if !core.view.load().active.is_empty() {
+                core.freeze(log);
+            }
+        }
+        while core.flush_oldest()? {
+            core.work.note_progress();
+        }
+        core.work.wake_compactors();
+        Ok(())
+    }
+}
+
 impl Core {
-    /// Flushes the oldest frozen memtables; `false` if there are none.
+    /// Freezes the active memtables. The caller holds the lead of commits.
+    pub(crate) fn freeze(&self, log: &Log) {
+        let log_start = log.appended();
+        self.change_view(|old| old.freeze(self.limits.write_buffer, log_start));
+        self.work.wake_flusher();
+    }
+
+    /// Flushes the oldest immutable memtables; `false` if there are none.
     pub(crate) fn flush_oldest(&self) -> Result<bool> {
         let log = self.log.as_ref().ok_or_else(|| Error::new(ErrorKind::ReadOnly, "read-only"))?;
         let _one_at_a_time = self.work.flushing.lock();
         self.health.check()?;
         let view = self.view.load_full();
-        let Some((set, newer)) = view.frozen.split_last() else { return Ok(false) };
+        let Some((set, newer)) = view.immutable.split_last() else { return Ok(false) };
         let log_start = newer.last().unwrap_or(&view.active).log_start;
         self.flush_set(log, set, log_start)?;
         Ok(true)
@@ -33,28 +60,63 @@ impl Core {
         let snapshots = self.sequences.live();
         let mut added = Vec::new();
         self.or_discard(&mut added, |added| {
-            for (tree, memtable) in (0u8..).zip(&set.trees) {
-                let files = self.write_memtable(tree as usize, memtable, &snapshots)?;
-                added.extend(files.into_iter().map(|file| (TreeId(tree), 0, file)));
-            }
-            // What recovery would find in the log must not end before what is in tables.
+            self.write_memtables(set, &snapshots, added)?;
+            // The log that recovery finds must not end before what is in tables.
             log.wait_durable(log_start, None)?;
-            let edit = Edit {
+            let edit = VersionEdit {
                 last_sequence: Some(self.sequences.visible()),
                 log: Some(self.log_state_from(log_start)),
                 added: added.clone(),
-                ..Edit::default()
+                ..VersionEdit::default()
             };
-            let gone = |other: &Arc<MemtableSet>| !Arc::ptr_eq(other, set);
-            self.install(edit, |view: &mut View| view.frozen.retain(gone))
+            let remains = |other: &Arc<MemtableSet>| !Arc::ptr_eq(other, set);
+            self.install(edit, |view: &mut View| view.immutable.retain(remains))
         })?;
         self.activity.flushes.add(1);
         self.activity.flushed_bytes.add(added.iter().map(|(_, _, file)| file.size).sum());
         log.retire_before(log_start)
     }
 
-    /// Does `work`, which makes tables part of the store; when it fails, removes those it leaves
-    /// in `made`. Not when the store has degraded: an edit that names them may then be on disk.
+    /// Writes each memtable of `set` as a level-0 table and adds these to `added`.
+    pub(crate) fn write_memtables(
+        &self,
+        set: &MemtableSet,
+        snapshots: &[Sequence],
+        added: &mut Vec<(TreeId, u8, FileMeta)>,
+    ) -> Result<()> {
+        for (tree, memtable) in (0u8..).zip(&set.trees) {
+            let files = self.write_memtable(tree as usize, memtable, snapshots)?;
+            added.extend(files.into_iter().map(|file| (TreeId(tree), 0, file)));
+        }
+        Ok(())
+    }
+
+    /// Writes the entries of one memtable that some reader can see.
+    fn write_memtable(
+        &self,
+        tree: usize,
+        memtable: &Arc<Memtable>,
+        snapshots: &[Sequence],
+    ) -> Result<Vec<FileMeta>> {
+        if memtable.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut options = self.output_options(self.tree(tree)?, false);
+        // A flush writes one table: two would count twice towards level 0.
+        options.table_bytes = u64::MAX;
+        let mut outputs = TableOutputs::new(options);
+        let merge = Merge {
+            visibility: Visibility::new(snapshots.to_vec()),
+            filter: None,
+            is_bottom: Box::new(|_| false),
+            pause: Box::new(|_| self.stop_if_asked()),
+            cut_before: Box::new(|_| false),
+        };
+        merge.run(&mut MemtableCursor::new(Arc::clone(memtable)), &mut outputs)?;
+        outputs.finish()
+    }
+
+    /// Runs `work`, which adds tables to the store. If it fails, the tables in `made` are deleted.
     pub(crate) fn or_discard(
         &self,
         made: &mut Vec<(TreeId, u8, FileMeta)>,
@@ -67,19 +129,20 @@ impl Core {
         result
     }
 
-    /// Removes tables that no edit in force names; none when the store has degraded.
+    /// Deletes tables that no installed edit names. Does nothing in a degraded store: an edit that
+    /// names them may be on disk.
     pub(crate) fn discard(&self, made: &[(TreeId, u8, FileMeta)]) {
         if self.health.cause().is_some() {
             return;
         }
         for (_, _, file) in made {
-            // What cannot be removed now is removed at the next open.
+            // If this fails, the next open removes the file.
             let _ = self.fs.remove(&table_path(&self.dir, file.number));
         }
     }
 
-    /// What the manifest is to say of the log once everything before `start` is in tables.
-    pub(crate) fn log_state_from(&self, start: LogPosition) -> LogState {
+    /// The log state to record once everything before `start` is in tables.
+    fn log_state_from(&self, start: LogPosition) -> LogState {
         let cuts = match &*self.manifest.lock() {
             Some(manifest) => manifest.log.cuts.clone(),
             None => Vec::new(),
@@ -87,32 +150,7 @@ impl Core {
         LogState { start, cuts: cuts.into_iter().filter(|cut| cut.0 >= start.segment).collect() }
     }
 
-    /// Writes the entries of one memtable that some reader can see.
-    pub(crate) fn write_memtable(
-        &self,
-        tree: usize,
-        memtable: &Arc<Memtable>,
-        snapshots: &[Sequence],
-    ) -> Result<Vec<FileMeta>> {
-        if memtable.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut workshop = self.workshop(self.tree(tree)?, false);
-        // A flush makes one table: two would count twice towards level 0.
-        workshop.table_bytes = u64::MAX;
-        let mut outputs = Outputs::new(workshop);
-        let merge = Merge {
-            survival: Survival::new(snapshots.to_vec()),
-            filter: None,
-            is_bottom: Box::new(|_| false),
-            pause: Box::new(|_| self.stop_if_asked()),
-            cut_before: Box::new(|_| false),
-        };
-        merge.run(&mut MemtableCursor::new(Arc::clone(memtable)), &mut outputs)?;
-        outputs.finish()
-    }
-
-    /// Ends background work of a store that is being closed in a hurry or has degraded.
+    /// An error once background work must end: the store is being closed, or has degraded.
     pub(crate) fn stop_if_asked(&self) -> Result<()> {
         if self.work.stopping.load(Ordering::Acquire) {
             return Err(Error::new(ErrorKind::Closed, "the store is being closed"));
@@ -120,18 +158,23 @@ impl Core {
         self.health.check()
     }
 
-    /// Freezes what has been written so far and returns when it is in tables.
-    pub(crate) fn flush(&self) -> Result<()> {
-        let log = self.writable()?;
-        self.between_commits(|_| {
-            if !self.view.load().active.is_empty() {
-                self.freeze(log);
-            }
-        });
-        while self.flush_oldest()? {
-            self.work.note_progress();
+    /// Writes everything to tables and empties the log, for a clean close. The background threads
+    /// have stopped.
+    pub(crate) fn flush_and_retire_log(&self) -> Result<()> {
+        let Some(log) = &self.log else { return Ok(()) };
+        self.health.check()?;
+        if !self.view.load().active.is_empty() {
+            self.freeze(log);
         }
-        self.work.wake_compactors();
-        Ok(())
+        while self.flush_oldest()? {}
+        let start = LogPosition { segment: self.numbers.allocate(), offset: 0 };
+        let edit = VersionEdit {
+            last_sequence: Some(self.sequences.visible()),
+            log: Some(LogState { start, cuts: Vec::new() }),
+            ..VersionEdit::default()
+        };
+        self.install(edit, |_| {})?;
+        log.close();
+        log.retire_all()
     }
 }

@@ -1,20 +1,21 @@
-//! Whether the store still takes writes, and if not, why.
+//! Whether the store still accepts writes and, if not, why.
 //!
-//! Degraded is final until the store is opened again: a failed sync cannot be retried, since the
-//! kernel may have dropped the pages it could not write and report success the second time.
+//! A degraded store stays so until it is opened again. A failed sync cannot be retried: the kernel
+//! may have dropped the pages it could not write, and would report success the second time.
 
 use std::sync::OnceLock;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Shared by everything that writes.
+/// The health of a store, shared by everything that writes.
 #[derive(Debug, Default)]
 pub struct Health {
     degraded: OnceLock<Error>,
 }
 
 impl Health {
-    /// Turns writes off for good. The first cause is kept; returns the error writers now get.
+    /// Turns writes off for good, and returns the error that writers get from now on. Only the
+    /// first cause is kept.
     pub fn degrade(&self, cause: &Error) -> Error {
         let wrapped = cause.wrap(
             ErrorKind::Degraded,
@@ -23,7 +24,7 @@ impl Health {
         self.degraded.get_or_init(|| wrapped).clone()
     }
 
-    /// An error once degraded.
+    /// An error once the store has degraded.
     #[inline]
     pub fn check(&self) -> Result<()> {
         match self.degraded.get() {
@@ -32,7 +33,7 @@ impl Health {
         }
     }
 
-    /// Why writes are off, if they are.
+    /// Why writes are off; `None` if they are not.
     pub fn cause(&self) -> Option<&Error> {
         self.degraded.get()
     }

@@ -1,8 +1,8 @@
-//! Keeps blocks, filters and indexes of tables within their share of the memory budget.
+//! Keeps the blocks, filters and indexes of tables within their share of the memory budget.
 //!
-//! Filters and indexes of tables in use stay in memory and are paid for by the block cache: what
-//! they take, the cache does not get. When they would take more than three quarters of the share,
-//! those not used since the last look are dropped; they are read again when needed.
+//! The filters and indexes of tables in use stay in memory, and the block cache gets what they
+//! leave. If they exceed three quarters of the share, those not used since the last check are
+//! evicted. They are read again when needed.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use crate::engine::core::Core;
 use crate::engine::sstable::Table;
 
 impl Core {
-    /// Called after flushes and compactions, and now and then.
+    /// Adapts the block cache to the memory that filters and indexes take. Called after
+    /// compactions, and periodically.
     pub(crate) fn adjust_memory(&self) {
         let share = self.limits.table_memory;
         let tables = self.open_tables();
@@ -20,7 +21,7 @@ impl Core {
             resident = self.drop_unused(&tables, resident, most);
         }
         let capacity = share.saturating_sub(resident).max(share / 8);
-        // The cache reorganises itself at every change: not for a little.
+        // Each change makes the cache reorganise itself, so small changes are skipped.
         if self.cache.capacity().abs_diff(capacity) > share / 64 {
             self.cache.set_capacity(capacity);
         }
@@ -28,11 +29,11 @@ impl Core {
 
     fn open_tables(&self) -> Vec<Arc<Table>> {
         let view = self.view.load();
-        let files = view.version.trees.iter().flat_map(|levels| levels.files());
-        files.filter_map(|file| file.opened().cloned()).collect()
+        view.version.files().filter_map(|file| file.opened().cloned()).collect()
     }
 
-    /// Drops filters and indexes until `most` is kept, first of tables not used since last time.
+    /// Evicts filters and indexes until at most `most` bytes remain, beginning with tables that
+    /// were not used since the last call.
     fn drop_unused(&self, tables: &[Arc<Table>], mut resident: u64, most: u64) -> u64 {
         let (used, unused): (Vec<_>, Vec<_>) = tables.iter().partition(|table| table.take_used());
         for table in unused.into_iter().chain(used) {

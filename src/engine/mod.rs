@@ -1,59 +1,69 @@
-//! An ordered, versioned key-value store with atomic batches over several trees. Knows no Redis.
+//! The storage engine: an ordered, versioned key-value store with atomic batches over several
+//! trees. It knows nothing of Redis.
 //!
-//! The way of a write: `batch` → `write` (group commit) → `wal` (log) → `memtable`; later `flush`
-//! → `sstable` (level 0) → `compact` (`compaction`). The way of a read: `view` → `memtable`s →
-//! `sstable`s of the `version`, by level, through the `cache`. What is on disk when: `install`
-//! (manifest) and `recovery`.
+//! - A write: `batch` → `write` with group commit (`committer`) → `wal` → `memtable`; later `flush`
+//!   → `sstable` (level 0) → `compactor`, which runs the plans of `compaction`.
+//! - A read: `reader` → `view` → `memtable`, then the `sstable`s of the `version` by level.
+//! - Durability: `edits` writes version edits to the manifest, `recovery` opens a store.
+//!
+//! The modules import each other without cycles, which `tests/layering.rs` checks.
 
+mod activity;
 mod background;
+mod background_work;
 mod batch;
-pub mod cache;
 mod checkpoint;
-mod compact;
+mod committer;
 pub mod compaction;
+mod compactor;
 mod config;
 mod core;
 pub mod counter;
+mod cursor;
+mod edits;
 pub mod entry;
 pub mod files;
 mod flush;
+mod garbage;
+mod garbage_estimator;
 mod handle;
 pub mod health;
-mod install;
 pub mod iter;
-mod judge;
+mod maintenance;
 mod memory;
 pub mod memtable;
 mod open_files;
+mod reader;
 mod recovery;
 mod salvage;
-mod sample;
+mod sampler;
 mod snapshot;
-mod source;
 pub mod sstable;
 mod stats;
-mod survey;
 mod tables;
 mod throttle;
 pub mod version;
 mod view;
 pub mod wal;
 mod write;
+mod write_stall;
 
 pub use batch::{Batch, Operation, TreeId};
 pub use checkpoint::Progress;
-pub use compaction::{Decision, Filter, FilterFactory, FilterJob, Needed, Suspect, Waste};
-pub use config::{CollectorFactory, EngineConfig, TreeConfig, WriteOptions};
-pub use entry::{Kind, Sequence, Tag, hash_key};
-pub use handle::{Engine, Reader, Snapshot};
+pub use committer::Commit;
+pub use compaction::{Decision, Filter, FilterFactory, FilterJob};
+pub use config::{EngineConfig, TreeConfig, WriteOptions};
+pub use entry::{EntryKind, Sequence, Tag, hash_key};
+pub use garbage::{Garbage, TableNeed, TableStats};
+pub use handle::Engine;
 pub use iter::{Iter, IterOptions};
+pub use reader::{Reader, Snapshot};
 pub use salvage::{Loss, Observer, Salvaged, salvage};
-pub use sample::Sampler;
+pub use sampler::Sampler;
 pub use snapshot::ReservedNumber;
-pub use sstable::{Collector, Properties};
+pub use sstable::{CacheFill, Collector, CollectorFactory, Properties};
 pub use stats::{LevelStats, Stats, TreeStats};
-pub use survey::Surveyed;
-pub use write::Commit;
+pub use tables::LiveTable;
 
 pub use crate::io::fault::FaultFs;
 pub use crate::io::fs::FileSystem;

@@ -1,11 +1,10 @@
-//! A bound on open table files, so that a store of any size fits the process's limit of
+//! A limit on open table files, so that a store of any size stays within the process's limit of
 //! descriptors.
 //!
-//! A [`BoundedFile`] opens its file at the first read and may lose the descriptor to another one
-//! later; the next read opens it again. The name stays valid as long as somebody holds the table,
-//! since a table is removed only when nobody does.
+//! A [`BoundedFile`] may lose its descriptor to another file; its next read opens the file again.
+//! The path stays valid meanwhile, since a table is deleted only when nothing refers to it.
 //!
-//! Threads: a read holds the descriptor it uses, so closing one never disturbs a reader.
+//! Threads: a read holds the descriptor it uses, so closing a file never disturbs a reader.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,52 +18,52 @@ use parking_lot::Mutex;
 
 use crate::io::fs::{File, FileSystem};
 
-/// What is open, in the order it was opened, and how many may be.
+/// The open files, in the order they were opened, and their limit.
 #[derive(Debug)]
 pub(crate) struct OpenFiles {
     fs: Arc<dyn FileSystem>,
     limit: usize,
-    open: Mutex<VecDeque<Weak<Slot>>>,
+    open: Mutex<VecDeque<Weak<FileSlot>>>,
 }
 
 #[derive(Debug)]
-struct Slot {
+struct FileSlot {
     path: PathBuf,
-    file: ArcSwapOption<Handle>,
+    file: ArcSwapOption<OpenFile>,
     used: AtomicBool,
 }
 
-/// A sized wrapper, as the swap needs one.
+/// A sized wrapper of a trait object, which `ArcSwapOption` needs.
 #[derive(Debug)]
-struct Handle(Arc<dyn File>);
+struct OpenFile(Arc<dyn File>);
 
 impl OpenFiles {
     pub(crate) fn new(fs: Arc<dyn FileSystem>, limit: usize) -> Self {
         Self { fs, limit: limit.max(1), open: Mutex::default() }
     }
 
-    /// A file for reading that takes part in the bound. It is opened now, so that a missing one
+    /// A file for reading that counts towards the limit. It is opened now, so that a missing file
     /// is noticed.
     pub(crate) fn file(self: &Arc<Self>, path: PathBuf) -> io::Result<BoundedFile> {
         let slot =
-            Arc::new(Slot { path, file: ArcSwapOption::empty(), used: AtomicBool::new(true) });
+            Arc::new(FileSlot { path, file: ArcSwapOption::empty(), used: AtomicBool::new(true) });
         let file = BoundedFile { files: Arc::clone(self), slot };
         file.handle()?;
         Ok(file)
     }
 
-    /// Opens a slot's file and closes others to stay within the limit.
-    fn open(&self, slot: &Arc<Slot>) -> io::Result<Arc<Handle>> {
+    /// Opens the file of a slot, and closes others to stay within the limit.
+    fn open(&self, slot: &Arc<FileSlot>) -> io::Result<Arc<OpenFile>> {
         let file = match self.fs.open(&slot.path) {
             Err(e) if out_of_descriptors(&e) => {
-                // The host has used up what we could have used: give back half and try again.
+                // The process has used up its descriptors: close half of ours and try again.
                 let half = self.open.lock().len() / 2;
                 self.close_down_to(half);
                 self.fs.open(&slot.path)?
             }
             other => other?,
         };
-        let handle = Arc::new(Handle(file));
+        let handle = Arc::new(OpenFile(file));
         let mut open = self.open.lock();
         if slot.file.swap(Some(Arc::clone(&handle))).is_none() {
             open.push_back(Arc::downgrade(slot));
@@ -74,7 +73,8 @@ impl OpenFiles {
         Ok(handle)
     }
 
-    /// Closes files, those first that were not read since they were last looked at.
+    /// Closes files until at most `limit` are open, beginning with those not read since the last
+    /// check.
     fn close_down_to(&self, limit: usize) {
         let mut open = self.open.lock();
         let mut chances = open.len();
@@ -97,15 +97,15 @@ fn out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
 }
 
-/// A file of which the descriptor may come and go. Only for reading.
+/// A read-only file whose descriptor may be closed and opened again between reads.
 #[derive(Debug)]
 pub(crate) struct BoundedFile {
     files: Arc<OpenFiles>,
-    slot: Arc<Slot>,
+    slot: Arc<FileSlot>,
 }
 
 impl BoundedFile {
-    fn handle(&self) -> io::Result<Arc<Handle>> {
+    fn handle(&self) -> io::Result<Arc<OpenFile>> {
         self.slot.used.store(true, Ordering::Relaxed);
         match self.slot.file.load_full() {
             Some(handle) => Ok(handle),

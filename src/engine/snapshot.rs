@@ -1,8 +1,8 @@
-//! Which moments of the past must stay readable.
+//! Sequence numbers and snapshots: which versions must stay readable.
 //!
-//! One lock guards three things that a compaction has to see together: the live snapshots, the
-//! newest visible sequence, and the numbers that are reserved (drawn from the sequence allocator
-//! for something that is not visible yet).
+//! One lock guards three things that a compaction must see together: the live snapshots, the newest
+//! visible sequence number, and the reserved numbers. A reserved number comes from the sequence
+//! allocator and stands for something that is not visible yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 
 use crate::engine::entry::Sequence;
 
-/// Sequence numbers: the next to hand out, the newest visible, and those that must be kept.
+/// The sequence numbers of a store: the next one, the newest visible one, and those that must stay
+/// readable.
 #[derive(Debug)]
 pub(crate) struct Sequences {
     next: AtomicU64,
@@ -22,25 +23,25 @@ pub(crate) struct Sequences {
 
 #[derive(Debug, Default)]
 struct Registry {
-    /// How many snapshots live at each sequence.
+    /// Number of live snapshots per sequence number.
     snapshots: BTreeMap<Sequence, usize>,
-    /// How many holders each reserved number has.
+    /// Number of holders per reserved number.
     reserved: BTreeMap<u64, usize>,
 }
 
-/// What a compaction may rely on, captured at one moment.
+/// The snapshots and reserved numbers that a compaction must respect, captured at one moment.
 #[derive(Debug)]
-pub struct Pinned {
-    /// The newest visible sequence then; kept readable as long as this lives.
+pub struct PinnedSequences {
+    /// The newest visible sequence number at the capture. It stays readable while this lives.
     pub current: SnapshotPin,
-    /// Every live snapshot then, ascending, kept readable as long as this lives.
+    /// The live snapshots at the capture, ascending. They stay readable while this lives.
     pub snapshots: Vec<SnapshotPin>,
-    /// Numbers reserved then, ascending.
+    /// The reserved numbers at the capture, ascending.
     pub reserved: Vec<u64>,
 }
 
 impl Sequences {
-    /// Everything up to `last` has been handed out and is visible.
+    /// Sequence numbers that begin after `last`. Everything up to `last` is visible.
     pub(crate) fn starting_after(last: Sequence) -> Self {
         Self {
             next: AtomicU64::new(last + 1),
@@ -49,27 +50,27 @@ impl Sequences {
         }
     }
 
-    /// A number no one has had. Commits and reserved numbers share one order.
+    /// Allocates the next number. Commits and reserved numbers share one order.
     pub(crate) fn allocate(&self) -> Sequence {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The newest sequence a reader may look at.
+    /// The newest sequence number that readers see.
     #[inline]
     pub(crate) fn visible(&self) -> Sequence {
         self.visible.load(Ordering::Acquire)
     }
 
-    /// Makes everything up to `sequence` visible; its entries must be in the memtables.
+    /// Makes everything up to `sequence` visible. Its entries must be in the memtables.
     pub(crate) fn publish(&self, sequence: Sequence) {
         self.visible.store(sequence, Ordering::Release);
     }
 
-    /// Keeps the newest visible sequence readable.
+    /// Pins the newest visible sequence number.
     pub(crate) fn pin(self: &Arc<Self>) -> SnapshotPin {
         let mut registry = self.registry.lock();
-        // Read under the lock: a compaction that captures later will see this pin, and one that
-        // captured earlier has only dropped what is invisible at or after its own capture.
+        // Read under the lock: a compaction that captures later sees this pin, and one that
+        // captured earlier has dropped only what is invisible from its capture on.
         self.pin_locked(&mut registry, self.visible())
     }
 
@@ -78,17 +79,17 @@ impl Sequences {
         SnapshotPin { sequences: Arc::clone(self), sequence }
     }
 
-    /// Captures all that a compaction must respect, and keeps it so.
-    pub(crate) fn capture(self: &Arc<Self>) -> Pinned {
+    /// Captures and pins everything that a compaction must respect.
+    pub(crate) fn capture(self: &Arc<Self>) -> PinnedSequences {
         let mut registry = self.registry.lock();
         let live: Vec<Sequence> = registry.snapshots.keys().copied().collect();
         let snapshots = live.iter().map(|s| self.pin_locked(&mut registry, *s)).collect();
         let current = self.pin_locked(&mut registry, self.visible());
         let reserved = registry.reserved.keys().copied().collect();
-        Pinned { current, snapshots, reserved }
+        PinnedSequences { current, snapshots, reserved }
     }
 
-    /// Draws a number that compactions are told of until the guard is dropped.
+    /// Reserves a number. Compactions know of it until the guard is dropped.
     pub(crate) fn reserve(self: &Arc<Self>) -> ReservedNumber {
         let mut registry = self.registry.lock();
         let number = self.allocate();
@@ -101,7 +102,7 @@ impl Sequences {
         self.registry.lock().snapshots.keys().copied().collect()
     }
 
-    /// Number of live snapshots, and of reserved numbers.
+    /// The number of live snapshots and the number of reserved numbers.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let registry = self.registry.lock();
         (registry.snapshots.values().sum(), registry.reserved.len())
@@ -117,7 +118,7 @@ fn release(counts: &mut BTreeMap<u64, usize>, key: u64) {
     }
 }
 
-/// Keeps one sequence readable until it is dropped.
+/// Keeps the versions visible at one sequence number readable until it is dropped.
 #[derive(Debug)]
 pub struct SnapshotPin {
     sequences: Arc<Sequences>,
@@ -125,7 +126,7 @@ pub struct SnapshotPin {
 }
 
 impl SnapshotPin {
-    /// The sequence kept.
+    /// The pinned sequence number.
     #[inline]
     pub fn sequence(&self) -> Sequence {
         self.sequence
@@ -138,7 +139,8 @@ impl Drop for SnapshotPin {
     }
 }
 
-/// A number from the sequence allocator that stands for something not visible yet.
+/// A number from the sequence allocator that stands for something not visible yet. Dropping it
+/// releases the number.
 #[derive(Debug)]
 pub struct ReservedNumber {
     sequences: Arc<Sequences>,
@@ -146,7 +148,7 @@ pub struct ReservedNumber {
 }
 
 impl ReservedNumber {
-    /// The number.
+    /// The reserved number.
     pub fn number(&self) -> u64 {
         self.number
     }

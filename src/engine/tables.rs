@@ -1,53 +1,76 @@
-//! Opens and removes the table files of a tree.
+//! The tables of a store one by one, for tools that inspect it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::engine::cache::BlockCache;
-use crate::engine::files::{FileNumber, table_path};
-use crate::engine::open_files::OpenFiles;
-use crate::engine::sstable::{Table, TableCounters};
-use crate::error::{Error, Result};
-use crate::io::fs::FileSystem;
+use crate::engine::batch::TreeId;
+use crate::engine::files::FileNumber;
+use crate::engine::reader::Reader;
+use crate::engine::sstable::Properties;
+use crate::engine::version::TableFile;
+use crate::error::Result;
 
-/// Everything a table needs to be opened. One for each tree, so that counters are per tree.
-#[derive(Debug)]
-pub struct TableOpener {
-    /// The file system.
-    pub fs: Arc<dyn FileSystem>,
-    /// Bounds how many tables are open at once.
-    pub(crate) files: Arc<OpenFiles>,
-    /// The store's directory.
-    pub dir: PathBuf,
-    /// The one block cache of the store.
-    pub cache: Arc<BlockCache>,
-    /// What this tree's tables count.
-    pub counters: Arc<TableCounters>,
+/// A table of the store with its tree and level. It keeps the file from being deleted.
+#[derive(Clone, Debug)]
+pub struct LiveTable {
+    /// The tree the table belongs to.
+    pub tree: TreeId,
+    /// The level the table is in.
+    pub level: u8,
+    file: Arc<TableFile>,
 }
 
-impl TableOpener {
-    /// Where table `number` is.
-    pub fn path(&self, number: FileNumber) -> PathBuf {
-        table_path(&self.dir, number)
+impl LiveTable {
+    /// The file number.
+    pub fn number(&self) -> FileNumber {
+        self.file.meta().number
     }
 
-    /// Opens table `number`, which must have exactly `size` bytes.
-    pub fn open(&self, number: FileNumber, size: u64) -> Result<Table> {
-        let path = self.path(number);
-        let file = self.files.file(path.clone()).map_err(|e| Error::io("open", &path, &e))?;
-        Table::open(
-            Arc::new(file),
-            path,
-            number,
-            size,
-            Arc::clone(&self.cache),
-            Arc::clone(&self.counters),
-        )
+    /// The path of the file.
+    pub fn path(&self) -> PathBuf {
+        self.file.path()
     }
 
-    /// Removes a table that no version knows any more. What cannot be removed now is removed at
-    /// the next open.
-    pub fn remove(&self, number: FileNumber) {
-        let _ = self.fs.remove(&self.path(number));
+    /// The size of the file in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.file.meta().size
+    }
+
+    /// Number of entries, all versions and tombstones counted.
+    pub fn entries(&self) -> u64 {
+        self.file.meta().entries
+    }
+
+    /// Number of tombstones.
+    pub fn tombstones(&self) -> u64 {
+        self.file.meta().tombstones
+    }
+
+    /// The properties stored in the table. Opens the file.
+    pub fn properties(&self) -> Result<&Properties> {
+        Ok(self.file.table()?.properties())
+    }
+
+    /// Reads and checks every block of the table.
+    pub fn verify(&self) -> Result<()> {
+        self.file.table()?.verify()
+    }
+}
+
+impl Reader {
+    /// All tables, by tree and level.
+    pub fn tables(&self) -> Vec<LiveTable> {
+        let mut all = Vec::new();
+        for (tree, levels) in (0u8..).zip(&self.view.version.trees) {
+            for (level, (_, files)) in (0u8..).zip(levels.iter()) {
+                let live = |file: &Arc<TableFile>| LiveTable {
+                    tree: TreeId(tree),
+                    level,
+                    file: Arc::clone(file),
+                };
+                all.extend(files.iter().map(live));
+            }
+        }
+        all
     }
 }

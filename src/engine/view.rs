@@ -1,8 +1,10 @@
-//! What a reader sees: the memtables and the tables at one moment. Immutable; a change of either
-//! publishes a new view, and readers go on with the one they have.
+//! The state that readers see: the memtables and the tables at one moment.
 //!
-//! All trees switch memtables together. A view therefore holds either all of a batch that touched
-//! several trees or, if the batch went to memtables made after the view, none of it.
+//! A view is immutable. Every change of the memtables or tables publishes a new view, and readers
+//! continue with the one they hold.
+//!
+//! All trees switch memtables together. So a view holds all of a batch that touched several trees
+//! or, if the batch went to memtables created after the view, none of it.
 
 use std::sync::Arc;
 
@@ -10,89 +12,55 @@ use bytes::Bytes;
 
 use crate::engine::batch::TreeId;
 use crate::engine::entry::{Sequence, Tag, hash_key};
-use crate::engine::iter::{Iter, IterOptions};
-use crate::engine::memtable::{Memtable, MemtableCursor};
-use crate::engine::source::{LevelCursor, Source};
-use crate::engine::version::{LEVELS, Levels, TableFile};
+use crate::engine::memtable::{Memtable, MemtableSet};
+use crate::engine::sstable::{CacheFill, Hit};
+use crate::engine::version::{Levels, TableFile, Version};
 use crate::engine::wal::LogPosition;
 use crate::error::{Error, ErrorKind, Result};
 
-/// One memtable for each tree; filled, frozen and flushed together.
-#[derive(Debug)]
-pub struct MemtableSet {
-    /// By tree index.
-    pub trees: Vec<Arc<Memtable>>,
-    /// Where in the log the first batch of this set begins.
-    pub log_start: LogPosition,
-}
-
-impl MemtableSet {
-    /// Empty memtables for as many trees as `expect_scans` has entries.
-    pub fn new(capacity: usize, expect_scans: &[bool], log_start: LogPosition) -> Self {
-        let trees =
-            expect_scans.iter().map(|scans| Arc::new(Memtable::new(capacity, *scans))).collect();
-        Self { trees, log_start }
-    }
-
-    /// Bytes of all trees.
-    pub fn bytes(&self) -> usize {
-        self.trees.iter().map(|memtable| memtable.bytes()).sum()
-    }
-
-    /// Whether no tree has an entry.
-    pub fn is_empty(&self) -> bool {
-        self.trees.iter().all(|memtable| memtable.is_empty())
-    }
-
-    /// Which trees have been scanned: their next memtables should expect it.
-    pub fn scanned(&self) -> Vec<bool> {
-        self.trees.iter().map(|memtable| memtable.was_scanned()).collect()
-    }
-}
-
-/// The tables of all trees.
-#[derive(Clone, Debug, Default)]
-pub struct Version {
-    /// By tree index.
-    pub trees: Vec<Arc<Levels>>,
-}
-
-/// See the module's documentation.
+/// The memtables and tables of a store at one moment.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Where writes go.
+    /// The memtables that take writes.
     pub active: Arc<MemtableSet>,
-    /// Full and waiting to be flushed, newest first.
-    pub frozen: Vec<Arc<MemtableSet>>,
-    /// What has been flushed.
+    /// Immutable memtables that wait to be flushed, newest first.
+    pub immutable: Vec<Arc<MemtableSet>>,
+    /// The tables.
     pub version: Version,
 }
 
-/// How a point read went on, for the statistics.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GetOptions {
-    /// Leave the block cache as it is.
-    pub no_fill: bool,
-}
-
 impl View {
-    /// The value of `key` at `sequence`: pinned when large, copied when small.
+    /// This view with the active memtables frozen. The new active ones are empty, hold about
+    /// `capacity` bytes, and begin at `log_start` in the log.
+    pub(crate) fn freeze(&self, capacity: usize, log_start: LogPosition) -> Self {
+        let active = Arc::new(self.active.successor(capacity, log_start));
+        let immutable = self.memtable_sets().cloned().collect();
+        Self { active, immutable, version: self.version.clone() }
+    }
+
+    /// The active and the immutable memtable sets, newest first.
+    pub(crate) fn memtable_sets(&self) -> impl Iterator<Item = &Arc<MemtableSet>> {
+        std::iter::once(&self.active).chain(&self.immutable)
+    }
+
+    /// The value of `key` at `sequence`: a long one is pinned, a short one copied.
     pub fn get(
         &self,
         tree: TreeId,
         key: &[u8],
         sequence: Sequence,
-        options: GetOptions,
+        cache_fill: CacheFill,
     ) -> Result<Option<Bytes>> {
         let hash = hash_key(key);
-        match self.get_from_memtables(tree, key, hash, sequence)? {
-            Some(value) => Ok(value),
-            None => self.get_from_tables(tree, key, hash, sequence, options),
+        if let Some(value) = self.get_from_memtables(tree, key, hash, sequence)? {
+            return Ok(value);
         }
+        let hit = self.get_from_tables(tree, key, hash, sequence, cache_fill)?;
+        Ok(hit.filter(|hit| !hit.tag.is_delete()).map(|hit| hit.to_bytes()))
     }
 
-    /// What the memtables say of `key` at `sequence`, a deletion being `Some(None)`; `None` if
-    /// they do not know it.
+    /// The value of `key` at `sequence` in the memtables: `Some(None)` if they hold a delete,
+    /// `None` if they hold no entry of the key.
     #[inline]
     pub(crate) fn get_from_memtables(
         &self,
@@ -101,7 +69,7 @@ impl View {
         hash: u64,
         sequence: Sequence,
     ) -> Result<Option<Option<Bytes>>> {
-        for set in std::iter::once(&self.active).chain(&self.frozen) {
+        for set in self.memtable_sets() {
             let memtable = set.trees.get(tree.index()).ok_or_else(|| unknown(tree))?;
             if let Some(found) = memtable.get(hash, key, sequence) {
                 let live = !found.tag().is_delete();
@@ -111,67 +79,30 @@ impl View {
         Ok(None)
     }
 
+    /// The newest entry of `key` at `sequence` in the tables.
     fn get_from_tables(
         &self,
         tree: TreeId,
         key: &[u8],
         hash: u64,
         sequence: Sequence,
-        options: GetOptions,
-    ) -> Result<Option<Bytes>> {
-        let levels = self.version.trees.get(tree.index()).ok_or_else(|| unknown(tree))?;
-        let look = |file: &Arc<TableFile>| file.table()?.get(key, hash, sequence, !options.no_fill);
-        for file in levels.level(0) {
-            if file.meta().overlaps(key, key)
-                && let Some(hit) = look(file)?
-            {
-                return Ok((!hit.tag.is_delete()).then(|| hit.to_bytes()));
-            }
-        }
-        for level in 1..LEVELS {
-            if let Some(file) = levels.file_for(level, key)
-                && let Some(hit) = look(file)?
-            {
-                return Ok((!hit.tag.is_delete()).then(|| hit.to_bytes()));
+        cache_fill: CacheFill,
+    ) -> Result<Option<Hit>> {
+        for file in self.levels(tree)?.files_for(key) {
+            if let Some(hit) = file.table()?.get(key, hash, sequence, cache_fill)? {
+                return Ok(Some(hit));
             }
         }
         Ok(None)
     }
 
-    /// An iterator over `tree` at `sequence`.
-    pub fn iter(
-        self: Arc<Self>,
-        tree: TreeId,
-        sequence: Sequence,
-        options: IterOptions,
-    ) -> Result<Iter> {
-        let mut sources = self.memtable_sources(tree);
-        sources.extend(self.table_sources(tree, &options, &mut |_| Ok(true))?);
-        Ok(Iter::new(self, sources, sequence, options))
-    }
-
-    /// An iterator over some of the places that hold `tree`: the memtables, if wanted, and the
-    /// tables that `chosen` names. What it shows may have a newer version elsewhere.
-    pub(crate) fn iter_over(
-        self: Arc<Self>,
-        tree: TreeId,
-        sequence: Sequence,
-        options: IterOptions,
-        memtables: bool,
-        chosen: &mut dyn FnMut(&TableFile) -> Result<bool>,
-    ) -> Result<Iter> {
-        let mut sources = if memtables { self.memtable_sources(tree) } else { Vec::new() };
-        sources.extend(self.table_sources(tree, &options, chosen)?);
-        Ok(Iter::new(self, sources, sequence, options))
-    }
-
-    /// The tag of the newest entry of `key` at `sequence`, a delete's too.
+    /// The tag of the newest entry of `key` at `sequence`, which may be a delete.
     pub(crate) fn newest(
         &self,
         tree: TreeId,
         key: &[u8],
         sequence: Sequence,
-        fill_cache: bool,
+        cache_fill: CacheFill,
     ) -> Result<Option<Tag>> {
         let hash = hash_key(key);
         for memtable in self.memtables(tree) {
@@ -179,33 +110,30 @@ impl View {
                 return Ok(Some(found.tag()));
             }
         }
-        let levels = self.version.trees.get(tree.index()).ok_or_else(|| unknown(tree))?;
-        let level0 = levels.level(0).iter().filter(|file| file.meta().overlaps(key, key));
-        let deeper = (1..LEVELS).filter_map(|level| levels.file_for(level, key));
-        for file in level0.chain(deeper) {
-            if let Some(hit) = file.table()?.get(key, hash, sequence, fill_cache)? {
-                return Ok(Some(hit.tag));
-            }
-        }
-        Ok(None)
+        let hit = self.get_from_tables(tree, key, hash, sequence, cache_fill)?;
+        Ok(hit.map(|hit| hit.tag))
     }
 
-    /// Look-ups of keys with these hashes follow: what memtables know of them is read ahead.
-    pub(crate) fn bring_near(&self, tree: TreeId, hashes: &[u64]) {
-        self.memtables(tree).for_each(|memtable| memtable.bring_near(hashes));
+    /// Prefetches from the memtables what lookups of keys with these hashes will read.
+    pub(crate) fn prefetch(&self, tree: TreeId, hashes: &[u64]) {
+        self.memtables(tree).for_each(|memtable| memtable.prefetch(hashes));
     }
 
-    /// Whether the rows of `tree` that were written last are kept in order, so that a walk has
-    /// nothing to sort first.
-    pub(crate) fn is_ordered(&self, tree: TreeId) -> bool {
+    /// Whether the active memtable of `tree` is kept in order, so that a scan has nothing to sort.
+    pub(crate) fn is_sorted(&self, tree: TreeId) -> bool {
         self.active.trees.get(tree.index()).is_some_and(|memtable| memtable.was_scanned())
     }
 
-    /// The memtables of `tree` that hold anything, newest first.
+    /// The memtables of `tree` that are not empty, newest first.
     pub(crate) fn memtables(&self, tree: TreeId) -> impl Iterator<Item = &Arc<Memtable>> {
-        let sets = std::iter::once(&self.active).chain(&self.frozen);
-        sets.filter_map(move |set| set.trees.get(tree.index()))
+        self.memtable_sets()
+            .filter_map(move |set| set.trees.get(tree.index()))
             .filter(|memtable| !memtable.is_empty())
+    }
+
+    /// The tables of `tree`, by level.
+    pub(crate) fn levels(&self, tree: TreeId) -> Result<&Arc<Levels>> {
+        self.version.trees.get(tree.index()).ok_or_else(|| unknown(tree))
     }
 
     /// The tables of `tree` that may hold keys of `[lower, upper)`.
@@ -216,49 +144,8 @@ impl View {
         upper: Option<&'v [u8]>,
     ) -> impl Iterator<Item = &'v Arc<TableFile>> {
         let levels = self.version.trees.get(tree.index());
-        levels.into_iter().flat_map(|levels| levels.files()).filter(move |file| {
-            lower.is_none_or(|lower| *file.meta().largest >= *lower)
-                && upper.is_none_or(|upper| *file.meta().smallest < *upper)
-        })
-    }
-
-    fn memtable_sources(&self, tree: TreeId) -> Vec<Source> {
-        self.memtables(tree)
-            .map(|memtable| Source::Memtable(MemtableCursor::new(Arc::clone(memtable))))
-            .collect()
-    }
-
-    /// Every chosen table of `tree` that may hold a key within the bounds.
-    fn table_sources(
-        &self,
-        tree: TreeId,
-        options: &IterOptions,
-        chosen: &mut dyn FnMut(&TableFile) -> Result<bool>,
-    ) -> Result<Vec<Source>> {
-        let mut sources = Vec::new();
-        let levels = self.version.trees.get(tree.index()).ok_or_else(|| unknown(tree))?;
-        let within = |file: &&Arc<TableFile>| {
-            let meta = file.meta();
-            options.lower.as_deref().is_none_or(|lower| *meta.largest >= *lower)
-                && options.upper.as_deref().is_none_or(|upper| *meta.smallest < *upper)
-        };
-        for file in levels.level(0).iter().filter(within) {
-            if chosen(file)? {
-                sources.push(Source::Table(file.table()?.cursor(!options.no_fill)));
-            }
-        }
-        for level in 1..LEVELS {
-            let mut files = Vec::new();
-            for file in levels.level(level).iter().filter(within) {
-                if chosen(file)? {
-                    files.push(Arc::clone(file));
-                }
-            }
-            if !files.is_empty() {
-                sources.push(Source::Level(LevelCursor::new(files, !options.no_fill)));
-            }
-        }
-        Ok(sources)
+        let files = levels.into_iter().flat_map(|levels| levels.files());
+        files.filter(move |file| file.meta().is_within(lower, upper))
     }
 }
 

@@ -1,21 +1,21 @@
-//! Batches.
+//! Exported functions for batches.
 #![expect(unsafe_code, reason = "dereferences the caller's pointers")]
 
-use crate::ffi::boundary::call_inside;
+use crate::ffi::boundary::handle_call;
 use crate::ffi::err::lsmkv_err;
 use crate::ffi::flags::Flags;
 use crate::ffi::handle::lsmkv_db;
-use crate::ffi::inside::Inside;
+use crate::ffi::handle_kind::HandleKind;
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
 use crate::ffi::views::made;
 
-/// lsmkv_batch: DEL, UNLINK, PERSIST and EXPIRE in all its forms fail the whole batch if a key of
-/// theirs is missing.
+/// lsmkv_batch: DEL, UNLINK, PERSIST and every form of EXPIRE fail the whole batch if one of their
+/// keys is missing.
 pub const LSMKV_STRICT: u32 = 1;
 
-/// An empty batch: write functions and lsmkv_command on *out are noted, with their outputs empty,
-/// and run at lsmkv_commit: all of them, or none if one fails. Flag LSMKV_STRICT. One thread at a
-/// time. *out is to be closed by lsmkv_close.
+/// Creates an empty batch. Write functions and lsmkv_command on *out store their command and leave
+/// their outputs empty. lsmkv_commit runs the stored commands: all of them, or none if one fails.
+/// The only flag is LSMKV_STRICT. One thread at a time may use *out. Close it with lsmkv_close.
 ///
 /// OK; MISUSE: out is NULL; INVALID: a flag; UNSUPPORTED: on a batch; any of a read.
 #[unsafe(no_mangle)]
@@ -27,14 +27,14 @@ pub unsafe extern "C" fn lsmkv_batch(
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
-        made(db, out, err, |on| {
+        made(db, out, err, |target| {
             let strict = Flags::checked(flags, LSMKV_STRICT, &[])?.has(LSMKV_STRICT);
-            Ok(Inside::new_batch(on.db(), strict))
+            Ok(HandleKind::new_batch(target.db(), strict))
         })
     }
 }
 
-/// Empties a batch; one that was committed can then be used again.
+/// Empties a batch. A committed batch can then be used again.
 ///
 /// OK; UNSUPPORTED: no batch; MISUSE, FORKED, PANIC.
 #[unsafe(no_mangle)]
@@ -44,15 +44,15 @@ pub unsafe extern "C" fn lsmkv_batch_clear(
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
-        call_inside(batch, err, |inside| {
-            inside.batch()?.clear();
+        handle_call(batch, err, |handle| {
+            handle.batch()?.clear();
             Ok(LSMKV_OK)
         })
     }
 }
 
-/// The priority of the commands that follow, 0 at first: those of a higher one run before those of
-/// a lower one, equal ones in the order in which they were noted.
+/// Sets the priority of the commands that follow; a new batch has 0. Commands of a higher priority
+/// run first. Commands of equal priority run in the order in which they were stored.
 ///
 /// OK; UNSUPPORTED: no batch; MISUSE, FORKED, PANIC.
 #[unsafe(no_mangle)]
@@ -63,8 +63,8 @@ pub unsafe extern "C" fn lsmkv_batch_priority(
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
-        call_inside(batch, err, |inside| {
-            inside.batch()?.priority(priority);
+        handle_call(batch, err, |handle| {
+            handle.batch()?.priority(priority);
             Ok(LSMKV_OK)
         })
     }

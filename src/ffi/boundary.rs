@@ -1,7 +1,7 @@
-//! The frame of every exported function: nothing unwinds into C, everything ends in a status.
+//! The frame of every exported function: nothing unwinds into C, and every call ends in a status.
 //!
-//! A panic is a defect of this library. The call reports LSMKV_PANIC, and the database takes no
-//! more writes: memory may be half changed, and what is on disk must not follow. Reads go on.
+//! A panic is a defect of this library. The call reports LSMKV_PANIC, and the database stops
+//! accepting writes: memory may be half changed, and the disk must not follow. Reads go on.
 #![expect(unsafe_code, reason = "enters handles given by C")]
 
 use std::any::Any;
@@ -10,63 +10,63 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::err::{Report, lsmkv_err};
 use crate::ffi::handle::{self, lsmkv_db};
-use crate::ffi::inside::Inside;
-use crate::ffi::on::On;
+use crate::ffi::handle_kind::HandleKind;
 use crate::ffi::status::lsmkv_status;
-use crate::types::Db;
+use crate::ffi::target::CommandTarget;
+use crate::txn::Db;
 
-/// Runs a call on a handle that is no batch.
+/// Runs a call on a handle of any kind but a batch.
 ///
 /// # Safety
 /// `db` is NULL or a handle of this library; `err` is NULL or memory for an `lsmkv_err` that no
 /// other thread uses.
 #[inline]
-pub(super) unsafe fn call(
+pub(super) unsafe fn read_call(
     db: *mut lsmkv_db,
     err: *mut lsmkv_err,
-    body: impl FnOnce(&On<'_>) -> Result<lsmkv_status>,
+    body: impl FnOnce(&CommandTarget<'_>) -> Result<lsmkv_status>,
 ) -> lsmkv_status {
     // SAFETY: the caller's promises.
-    unsafe { write(db, err, |on| on.reads().and_then(|()| body(on))) }
+    unsafe { write_call(db, err, |target| target.reads().and_then(|()| body(target))) }
 }
 
-/// Runs a call on a handle that may be a batch, which notes writes and runs them later.
+/// Runs a call on a handle of any kind. A batch stores writes and runs them later.
 ///
 /// # Safety
-/// As for [`call`].
+/// `db` and `err` are as [`read_call`] requires.
 #[inline]
-pub(super) unsafe fn write(
+pub(super) unsafe fn write_call(
     db: *mut lsmkv_db,
     err: *mut lsmkv_err,
-    body: impl FnOnce(&On<'_>) -> Result<lsmkv_status>,
+    body: impl FnOnce(&CommandTarget<'_>) -> Result<lsmkv_status>,
 ) -> lsmkv_status {
     // SAFETY: the caller's promises.
-    unsafe { call_inside(db, err, |inside| inside.run(body)) }
+    unsafe { handle_call(db, err, |handle| handle.run(body)) }
 }
 
-/// Runs a call on a handle of any kind.
+/// Runs a call that needs the handle itself, of any kind.
 ///
 /// # Safety
-/// As for [`call`].
+/// `db` and `err` are as [`read_call`] requires.
 #[inline]
-pub(super) unsafe fn call_inside(
+pub(super) unsafe fn handle_call(
     db: *mut lsmkv_db,
     err: *mut lsmkv_err,
-    body: impl FnOnce(&Inside) -> Result<lsmkv_status>,
+    body: impl FnOnce(&HandleKind) -> Result<lsmkv_status>,
 ) -> lsmkv_status {
     // SAFETY: the caller's promises.
     unsafe {
         let entered = handle::enter(db);
-        call_on(err, entered, |entered| entered.inside().store(), |entered| body(entered.inside()))
+        guarded_call(err, entered, |entered| entered.kind().store(), |entered| body(entered.kind()))
     }
 }
 
-/// Runs a call on something of a store, which `store` gives, unless it could not be entered.
+/// Runs a call on an object that `store` returns, unless `store` fails.
 ///
 /// # Safety
 /// `err` is NULL or memory for an `lsmkv_err` that no other thread uses.
 #[inline]
-pub(super) unsafe fn call_on<T>(
+pub(super) unsafe fn guarded_call<T>(
     err: *mut lsmkv_err,
     entered: Result<T>,
     store: impl FnOnce(&T) -> &Db,
@@ -77,11 +77,11 @@ pub(super) unsafe fn call_on<T>(
     finish(report, entered.and_then(|entered| degrading(&entered, store, body)))
 }
 
-/// Runs a call that has no handle, or ends one.
+/// Runs a call that has no handle, or that ends one.
 ///
 /// # Safety
 /// `err` is NULL or memory for an `lsmkv_err` that no other thread uses.
-pub(super) unsafe fn call_free(
+pub(super) unsafe fn free_call(
     err: *mut lsmkv_err,
     body: impl FnOnce() -> Result<lsmkv_status>,
 ) -> lsmkv_status {
@@ -105,7 +105,7 @@ fn degrading<T, R>(
     if let Err(error) = &outcome
         && error.kind() == ErrorKind::Panic
     {
-        // A second panic changes nothing: the first is reported.
+        // If this panics too, the first panic is still the one reported.
         let _ = caught(|| {
             store(entered).degrade(error);
             Ok(())
@@ -116,7 +116,7 @@ fn degrading<T, R>(
 
 /// Turns a panic of `body` into an error.
 pub(super) fn caught<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
-    // Unwind safety: what the panic may have left half changed is written to no more.
+    // Unwind safety: nothing is written any more from what the panic left half changed.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(panicked(&*payload)))
 }
 
@@ -143,19 +143,19 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_a_status_and_turns_writes_off_while_reads_go_on() {
-        let db = handle::open(Inside::Root(Db::open(":memory:", Options::default()).unwrap()));
+        let db = handle::open(HandleKind::Root(Db::open(":memory:", Options::default()).unwrap()));
         // SAFETY: an open handle, and NULL for err.
         unsafe {
-            let set = |on: &On<'_>| on.db().set(b"k", b"v").map(|()| LSMKV_OK);
-            assert_eq!(call(db, null_mut(), set), LSMKV_OK);
-            assert_eq!(call(db, null_mut(), |_| panic!("injected")), LSMKV_PANIC);
-            assert_eq!(call(db, null_mut(), set), LSMKV_DEGRADED);
-            let get = |on: &On<'_>| {
-                assert_eq!(on.db().get(b"k")?.as_deref(), Some(&b"v"[..]));
+            let set = |target: &CommandTarget<'_>| target.db().set(b"k", b"v").map(|()| LSMKV_OK);
+            assert_eq!(read_call(db, null_mut(), set), LSMKV_OK);
+            assert_eq!(read_call(db, null_mut(), |_| panic!("injected")), LSMKV_PANIC);
+            assert_eq!(read_call(db, null_mut(), set), LSMKV_DEGRADED);
+            let get = |target: &CommandTarget<'_>| {
+                assert_eq!(target.db().get(b"k")?.as_deref(), Some(&b"v"[..]));
                 Ok(LSMKV_OK)
             };
-            assert_eq!(call(db, null_mut(), get), LSMKV_OK);
-            // The gate was left on the way out, or this would wait for ever.
+            assert_eq!(read_call(db, null_mut(), get), LSMKV_OK);
+            // The call left the gate while it unwound; otherwise this would wait for ever.
             drop(handle::close(db).unwrap());
         }
     }

@@ -1,4 +1,4 @@
-//! `lsmkv_buf`: bytes handed out without a copy, kept alive by their owner.
+//! `lsmkv_buf`: bytes that the library hands out without a copy.
 #![expect(unsafe_code, reason = "hands ownership through the caller's struct")]
 
 use std::ffi::c_void;
@@ -6,16 +6,17 @@ use std::ptr::{null, null_mut};
 
 use bytes::Bytes;
 
-/// Bytes given by the library: `len` bytes at `data`, readable until lsmkv_buf_release, also
-/// after the database is closed. Do not change `owner`; do not copy the struct and release both.
-/// A buffer of an empty value has length 0 and a data pointer that is not NULL.
+/// Bytes that the library returns: `len` bytes at `data`. They stay readable until
+/// lsmkv_buf_release, even after the database is closed. Do not change `owner`. Do not copy the
+/// struct and release both copies. The buffer of an empty value has length 0 and a data pointer
+/// that is not NULL.
 #[repr(C)]
 pub struct lsmkv_buf {
     /// The bytes; NULL when there is no value.
     pub data: *const u8,
-    /// Their number.
+    /// The number of bytes.
     pub len: usize,
-    /// What keeps them alive; private.
+    /// Private: keeps the bytes alive.
     pub owner: *mut c_void,
 }
 
@@ -29,7 +30,7 @@ impl lsmkv_buf {
     /// Keeps `bytes` alive until the buffer is released.
     pub(super) fn pinning(bytes: Bytes) -> Self {
         if bytes.is_empty() {
-            // Needs no owner, and must differ from 'no value'.
+            // An empty value needs no owner, but must differ from no value.
             return Self { data: NOTHING.as_ptr(), ..Self::EMPTY };
         }
         let (data, len) = (bytes.as_ptr(), bytes.len());
@@ -37,8 +38,8 @@ impl lsmkv_buf {
     }
 }
 
-/// Gives a buffer back. Empties the struct, so releasing it again, or releasing one that was
-/// never filled but zeroed, does nothing. NULL is allowed.
+/// Releases a buffer and empties the struct. Releasing it again, or releasing a zeroed struct, does
+/// nothing. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_buf_release(buf: *mut lsmkv_buf) {
     if buf.is_null() {

@@ -1,4 +1,4 @@
-//! Opening and closing a store.
+//! Exported functions that open and close a store.
 #![expect(unsafe_code, reason = "dereferences the caller's pointers")]
 
 use std::ffi::{CStr, OsStr, c_char};
@@ -7,19 +7,19 @@ use std::path::Path;
 use std::ptr::null_mut;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::ffi::boundary::call_free;
+use crate::ffi::boundary::free_call;
 use crate::ffi::err::lsmkv_err;
 use crate::ffi::fork::{self, Transit};
 use crate::ffi::handle::{self, lsmkv_db};
-use crate::ffi::inside::Inside;
+use crate::ffi::handle_kind::HandleKind;
 use crate::ffi::options::lsmkv_options;
 use crate::ffi::slice::{Out, c_string};
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
-use crate::types::Db;
+use crate::txn::Db;
 
-/// Opens the store in directory `path`, creating it if the options allow; ":memory:" opens an
-/// empty one in memory. `options` may be NULL for the defaults, and may be freed or used again
-/// afterwards. *out receives the handle, to be closed by lsmkv_close.
+/// Opens the store in directory `path`, and creates it if the options allow. ":memory:" opens an
+/// empty store in memory. `options` may be NULL for the defaults, and may be freed or reused
+/// afterwards. *out receives the handle; close it with lsmkv_close.
 ///
 /// OK; MISUSE: path or out is NULL; INVALID: options contradict each other, or there is no store
 /// and create_if_missing is off, or there is one and error_if_exists is on; BUSY: another handle
@@ -41,19 +41,19 @@ pub unsafe extern "C" fn lsmkv_open(
         fork::watch()?;
         let _transit = Transit::begin();
         let options = options.map(|given| given.options.clone()).unwrap_or_default();
-        out.set(handle::open(Inside::Root(Db::open(directory("path", path)?, options)?)));
+        out.set(handle::open(HandleKind::Root(Db::open(directory("path", path)?, options)?)));
         Ok(LSMKV_OK)
     };
     // SAFETY: the caller's promise about err.
-    unsafe { call_free(err, body) }
+    unsafe { free_call(err, body) }
 }
 
-/// Closes a handle: rejects new calls and waits for those in flight, a long one like lsmkv_compact
-/// too; only lsmkv_wait is cut short. The handle of lsmkv_open closes the store with it: stops
-/// background work, flushes, unlocks the directory; handles made from it give CLOSED from then on
-/// and are still to be closed, in any order. Other handles only end what they are; a transaction
-/// that was not committed is rolled back. The handle is gone whatever is returned; NULL is allowed.
-/// Buffers and replies stay valid.
+/// Closes a handle. It rejects new calls and waits for running ones, even long ones like
+/// lsmkv_compact; only lsmkv_wait ends early. Closing the handle of lsmkv_open closes the store: it
+/// stops background work, flushes, and unlocks the directory. Handles made from it then return
+/// CLOSED; each must still be closed, in any order. Closing a transaction that was not committed
+/// rolls it back. The handle is gone whatever the status. Buffers and replies stay valid. NULL is
+/// allowed.
 ///
 /// OK; MISUSE: closed already; IO, FULL, DEGRADED: what the last flush met; FORKED, PANIC.
 #[unsafe(no_mangle)]
@@ -67,17 +67,17 @@ pub unsafe extern "C" fn lsmkv_close(db: *mut lsmkv_db, err: *mut lsmkv_err) -> 
         Ok(LSMKV_OK)
     };
     // SAFETY: the caller's promise about err.
-    unsafe { call_free(err, body) }
+    unsafe { free_call(err, body) }
 }
 
-/// The handle, for C, of a store that was opened from Rust: on a file system that only Rust can
-/// name, say. To be closed by lsmkv_close.
+/// Makes a C handle of a store that Rust opened, for example on a file system that only Rust can
+/// name. Close it with lsmkv_close.
 pub(crate) fn handle_of(db: Db) -> Result<*mut lsmkv_db> {
     fork::watch()?;
-    Ok(handle::open(Inside::Root(db)))
+    Ok(handle::open(HandleKind::Root(db)))
 }
 
-/// Paths are bytes.
+/// Turns a path of any bytes into a [`Path`].
 pub(super) fn directory<'a>(name: &str, path: &'a CStr) -> Result<&'a Path> {
     if path.is_empty() {
         return Err(Error::new(ErrorKind::Invalid, format!("{name} is empty: name a directory")));

@@ -1,7 +1,7 @@
-//! `lsmkv_err`: the detail of a failure, in memory the caller owns.
+//! `lsmkv_err`: the detail of a failure, in memory that the caller owns.
 //!
-//! Not thread-local (a Go routine changes threads between two calls), not on the handle (calls
-//! race), not allocated (callers forget to free).
+//! It is not thread-local, since a goroutine changes threads between two calls. It is not on the
+//! handle, since calls race. It is not allocated, since callers forget to free.
 #![expect(unsafe_code, reason = "writes through the caller's pointer")]
 
 use std::ffi::c_char;
@@ -10,11 +10,11 @@ use std::ptr::{addr_of_mut, copy_nonoverlapping};
 use crate::error::Error;
 use crate::ffi::status::{lsmkv_status, of_kind};
 
-/// The detail of a failure. Belongs to the caller; every function that takes one fills it on
+/// The detail of a failure. It belongs to the caller. Every function that takes one fills it on
 /// every call, and accepts NULL.
 #[repr(C)]
 pub struct lsmkv_err {
-    /// The status the call returned.
+    /// The status that the call returned.
     pub code: i32,
     /// The operating system's error number, or 0.
     pub os_errno: i32,
@@ -22,7 +22,7 @@ pub struct lsmkv_err {
     pub msg: [c_char; 248],
 }
 
-/// Where a call reports its status. The memory may be uninitialised, so it is only written.
+/// Where a call reports its status. It is only written, since the memory may be uninitialised.
 #[derive(Clone, Copy)]
 pub(super) struct Report(*mut lsmkv_err);
 
@@ -63,11 +63,10 @@ impl Report {
     }
 }
 
-/// Room for a message and its NUL. The struct states it as a number, for the header's sake.
+/// The size of the message with its NUL. The struct spells it as a number for the header.
 const MESSAGE_BYTES: usize = size_of::<lsmkv_err>() - 8;
 
-/// The longest prefix that leaves room for a NUL, cut between characters and before any NUL of
-/// its own.
+/// The longest prefix that leaves room for a NUL, cut between characters and before any NUL inside.
 fn fitting(message: &str) -> &str {
     let message = message.split('\0').next().unwrap_or_default();
     let end = message.floor_char_boundary(MESSAGE_BYTES - 1);

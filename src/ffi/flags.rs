@@ -1,4 +1,4 @@
-//! Options of commands as flags, in one numbering, and choices of one among several.
+//! Options of commands as flags in one numbering, and choices of one among several.
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -14,7 +14,7 @@ pub const LSMKV_GT: u32 = 8;
 pub const LSMKV_LT: u32 = 16;
 /// ZADD: count members whose score changed, not only new ones.
 pub const LSMKV_CH: u32 = 32;
-/// The last one first; SORT: the largest.
+/// In reverse order; SORT: descending.
 pub const LSMKV_REV: u32 = 64;
 /// Each member is followed by its score.
 pub const LSMKV_WITHSCORES: u32 = 128;
@@ -22,29 +22,29 @@ pub const LSMKV_WITHSCORES: u32 = 128;
 pub const LSMKV_MINEX: u32 = 256;
 /// The upper bound does not belong to the range.
 pub const LSMKV_MAXEX: u32 = 512;
-/// A time is a moment, in milliseconds since 1970, instead of a duration.
+/// The time is a Unix time in milliseconds instead of a duration.
 pub const LSMKV_AT: u32 = 1024;
-/// GETEX: takes the expiry away.
+/// GETEX: removes the expiry.
 pub const LSMKV_PERSIST: u32 = 2048;
-/// COPY: replaces what has the name.
+/// COPY: replaces an existing destination.
 pub const LSMKV_REPLACE: u32 = 4096;
 /// HRANDFIELD: each field is followed by its value.
 pub const LSMKV_WITHVALUES: u32 = 8192;
-/// SORT: by text instead of by number.
+/// SORT: compares texts instead of numbers.
 pub const LSMKV_ALPHA: u32 = 16384;
 /// BITCOUNT, BITPOS: the range counts bits instead of bytes.
 pub const LSMKV_BIT: u32 = 32768;
-/// LCS: the length of each match as well.
+/// LCS: reports the length of each match too.
 pub const LSMKV_WITHMATCHLEN: u32 = 65536;
 
-/// The end of a list where its first element is.
+/// The head of a list, where its first element is.
 pub const LSMKV_LEFT: i32 = 0;
-/// The end of a list where its last element is.
+/// The tail of a list, where its last element is.
 pub const LSMKV_RIGHT: i32 = 1;
 
-/// LINSERT: in front of the pivot.
+/// LINSERT: before the pivot.
 pub const LSMKV_BEFORE: i32 = 0;
-/// LINSERT: behind the pivot.
+/// LINSERT: after the pivot.
 pub const LSMKV_AFTER: i32 = 1;
 
 /// ZMPOP: the members with the least scores.
@@ -59,13 +59,13 @@ pub const LSMKV_MIN: i32 = 1;
 /// ZUNION, ZINTER: the greatest of a member's scores.
 pub const LSMKV_MAX: i32 = 2;
 
-/// BITOP: set where all are.
+/// BITOP: a bit is set if it is set in all inputs.
 pub const LSMKV_AND: i32 = 0;
-/// BITOP: set where any is.
+/// BITOP: a bit is set if it is set in any input.
 pub const LSMKV_OR: i32 = 1;
-/// BITOP: set where an odd number is.
+/// BITOP: a bit is set if it is set in an odd number of inputs.
 pub const LSMKV_XOR: i32 = 2;
-/// BITOP: set where the only one is not.
+/// BITOP: a bit is set if it is not set in the only input.
 pub const LSMKV_NOT: i32 = 3;
 
 /// The type of a key: a string.
@@ -84,8 +84,8 @@ pub const LSMKV_ZSET: i32 = 5;
 pub(super) struct Flags(u32);
 
 impl Flags {
-    /// An error for a flag that the function does not have, or for several that exclude each
-    /// other: each of `exclusive` is flags of which one call has at most one.
+    /// Fails for a flag that the function does not have, and for flags that exclude each other.
+    /// Each mask of `exclusive` holds flags of which at most one may be set.
     pub(super) fn checked(given: u32, allowed: u32, exclusive: &[u32]) -> Result<Self> {
         let odd = given & !allowed;
         if odd != 0 {
@@ -104,20 +104,20 @@ impl Flags {
         self.0 & flag != 0
     }
 
-    /// The words of those flags that are set.
+    /// The words of the flags that are set.
     pub(super) fn words(self, names: &[(u32, &'static str)]) -> Vec<&'static [u8]> {
         let set = names.iter().filter(|(flag, _)| self.has(*flag));
         set.map(|(_, name)| name.as_bytes()).collect()
     }
 }
 
-/// One of several; anything else is an error.
+/// The choice at position `given`; any other number is an error.
 pub(super) fn choice<T: Copy>(name: &str, given: i32, choices: &[T]) -> Result<T> {
     let chosen = usize::try_from(given).ok().and_then(|given| choices.get(given));
     chosen.copied().ok_or_else(|| invalid(format!("{name} is {given}, which names nothing")))
 }
 
-/// An argument with a value that is not allowed.
+/// The error for an argument with a value that is not allowed.
 pub(super) fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, message)
 }

@@ -1,14 +1,14 @@
-//! What a `fork` means for handles: the child's copies are dead, the parent's are unaffected.
+//! How handles behave after a `fork`: the child's copies are dead, the parent's are unaffected.
 //!
-//! The child has none of the parent's threads, and locks that those held stay locked in it for
-//! ever. So its calls must not touch the store: each handle notes the fork generation it was
-//! made in, one load a call compares it. What runs in the child's handler takes no lock and
-//! allocates nothing.
+//! The child has none of the parent's threads, and locks that those threads held stay locked in it
+//! for ever. So calls in the child must not touch the store. Each handle stores the fork generation
+//! in which it was made, and each call compares it with one load. The handler that runs in the
+//! child takes no lock and allocates nothing.
 //!
-//! A child that was forked while a store was open may not open another either. The threads of
+//! A child that was forked while a store was open may not open another store either. The threads of
 //! the parent's store are still queued in the table of waiting threads that all locks of this
-//! library share, and nothing in the child takes them out. When it was allowed, a loop of such
-//! opens failed assertions inside that table.
+//! library share, and nothing in the child removes them. Opens in such a child failed assertions
+//! inside that table.
 #![expect(unsafe_code, reason = "registers a pthread_atfork handler")]
 
 use std::path::Path;
@@ -20,13 +20,13 @@ use crate::ffi::handle;
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// Opens and closes under way: stores with threads that no shell shows.
+/// The number of opens and closes in progress. Their stores have threads, but no shell shows them.
 static IN_TRANSIT: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether this process was forked from one with a store open.
 static FORKED_OPEN: AtomicBool = AtomicBool::new(false);
 
-/// An open or a close under way, until it is dropped.
+/// An open or a close in progress, until it is dropped.
 pub(super) struct Transit(());
 
 impl Transit {
@@ -42,14 +42,14 @@ impl Drop for Transit {
     }
 }
 
-/// How many forks lie between the process that loaded the library and this one.
+/// The number of forks between the process that loaded the library and this one.
 #[inline]
 pub(super) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Makes sure that a later fork is noticed, and that none has made opening unsafe. Every open
-/// calls it first.
+/// Registers the fork handler, and fails if a fork has made opening unsafe. Every open calls it
+/// first.
 pub(super) fn watch() -> Result<()> {
     if FORKED_OPEN.load(Ordering::Relaxed) {
         return Err(Error::new(

@@ -1,9 +1,9 @@
 //! Counts the calls inside a handle, so that closing can wait for them.
 //!
-//! Entering and leaving are one atomic addition each, on a cache line that few threads share: a
-//! single counter would pass from core to core with every call. Gates are never freed. A thread
-//! that holds a stale one may therefore add to it safely; at worst it delays another handle's
-//! close for the moment until it notices and leaves.
+//! Entering and leaving are one atomic addition each, on a cache line that few threads share. A
+//! single counter would pass from core to core with every call. Gates are never freed, so a thread
+//! that holds a stale one can add to it safely. At worst it delays another handle's close until it
+//! notices and leaves.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,12 +21,12 @@ pub(super) struct Gate {
     lanes: [Lane; LANES],
 }
 
-/// A call that is inside; leaves when dropped.
+/// A call inside a handle. It leaves when dropped.
 pub(super) struct Pass<'a>(&'a Lane);
 
 impl Gate {
-    /// Counts this thread in. Sequentially consistent: a closer that does not see this count is
-    /// seen by the check the caller makes next.
+    /// Counts this thread in. The ordering is sequentially consistent: if a closer misses this
+    /// count, the caller's next check sees the closer.
     pub(super) fn enter(&self) -> Pass<'_> {
         let [first, ..] = &self.lanes;
         let lane = self.lanes.get(lane_of_this_thread()).unwrap_or(first);
@@ -34,8 +34,7 @@ impl Gate {
         Pass(lane)
     }
 
-    /// Waits until every call that is inside has left. The caller has made sure that whoever
-    /// enters from now on leaves at once.
+    /// Waits until every call inside has left. The caller makes sure that new calls leave at once.
     pub(super) fn drain(&self) {
         for lane in &self.lanes {
             let mut waits = 0u32;
@@ -62,7 +61,7 @@ fn lane_of_this_thread() -> usize {
     thread_local! {
         static LANE: Cell<usize> = const { Cell::new(usize::MAX) };
     }
-    // A thread that is being torn down uses the first lane.
+    // A thread that is ending uses the first lane.
     LANE.try_with(|mine| {
         if mine.get() == usize::MAX {
             mine.set(NEXT.fetch_add(1, Ordering::Relaxed) % LANES);

@@ -1,16 +1,16 @@
-//! `lsmkv_db`: the one handle type, in shells that are never freed.
+//! `lsmkv_db`: the only handle type, in shells that are never freed.
 //!
 //! Invariants:
-//! - A shell's memory stays a shell for ever, so looking at a closed handle is safe, and tells.
+//! - A shell's memory stays a shell for ever, so a call can safely check a closed handle.
 //! - A closed shell rests for the next 4,096 closes before it is used again. Its pointer then
-//!   carries another generation in its low bits (shells are 64-byte aligned; the pointer is
-//!   opaque to C), so an old pointer is still recognised for 63 more lives.
-//! - `gate` is NULL unless the handle is open. A call counts itself into the gate and looks
-//!   again: if the same gate is still there, a close that comes later waits for the call.
+//!   carries another generation in its low bits, so an old pointer is recognised for 63 more lives.
+//!   (Shells are 64-byte aligned, and the pointer is opaque to C.)
+//! - `gate` is NULL unless the handle is open. A call counts itself into the gate and looks again.
+//!   If it finds the same gate, a later close waits for the call.
 //! - `handle` is set before `gate` and freed after the gate has drained.
 //!
-//! Any thread may call anything at any time. A forked child finds fresh pools: a lock that
-//! another thread of the parent held at the fork is never touched again.
+//! Any thread may call anything at any time. A forked child starts with fresh pools, and never
+//! touches a lock that another thread of the parent held at the fork.
 #![expect(unsafe_code, reason = "dereferences handles given by C")]
 
 use std::collections::VecDeque;
@@ -22,11 +22,12 @@ use parking_lot::Mutex;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::fork;
 use crate::ffi::gate::{Gate, Pass};
-use crate::ffi::inside::Inside;
+use crate::ffi::handle_kind::HandleKind;
 use crate::ffi::slice::misuse;
 
-/// A store, or what was made from one: another database of it, a snapshot, a transaction, a
-/// session, a batch. Freed by exactly one lsmkv_close, in any order. See the rules on threads.
+/// A store, or an object made from one: another database, a snapshot, a transaction, a session, a
+/// batch. Exactly one lsmkv_close frees it; handles are closed in any order. The rules on threads
+/// are at the head of this header.
 pub struct lsmkv_db {
     _opaque: (),
 }
@@ -39,46 +40,46 @@ const GENERATIONS: usize = 64;
 struct Shell {
     magic: u64,
     gate: AtomicPtr<Gate>,
-    handle: AtomicPtr<Inside>,
+    handle: AtomicPtr<HandleKind>,
     generation: AtomicUsize,
     /// The fork generation of the process that opened the handle.
     forks: AtomicU32,
-    /// The shell made before this one: a list that only grows, so it needs no lock to walk.
+    /// The shell made before this one. The list only grows, so walking it needs no lock.
     older: *const Shell,
 }
 
 // SAFETY: `older` is written before the shell is shared and never after; the rest is atomic.
 unsafe impl Sync for Shell {}
 
-/// The newest shell of the list of all shells.
+/// The head of the list of all shells.
 static NEWEST: AtomicPtr<Shell> = AtomicPtr::new(null_mut());
 
-/// What is free for use: shells, and gates, which need no rest (see `gate`).
+/// Free shells, and free gates, which can be reused at once (see `gate`).
 #[derive(Default)]
 struct Pool {
     resting: VecDeque<&'static Shell>,
     gates: Vec<&'static Gate>,
 }
 
-/// The pool of this process; NULL until it is needed.
+/// The pool of this process; NULL until the first use.
 static POOL: AtomicPtr<Mutex<Pool>> = AtomicPtr::new(null_mut());
 
-/// A call inside a handle. The handle is not freed before this is dropped.
+/// A call inside a handle. The handle is not freed before this value is dropped.
 pub(super) struct Entered {
-    inside: NonNull<Inside>,
+    kind: NonNull<HandleKind>,
     _pass: Pass<'static>,
 }
 
 impl Entered {
-    pub(super) fn inside(&self) -> &Inside {
+    pub(super) fn kind(&self) -> &HandleKind {
         // SAFETY: `enter` found the handle open after counting itself in, and `close` frees it
         // only after the gate has drained, that is after `_pass` is dropped.
-        unsafe { self.inside.as_ref() }
+        unsafe { self.kind.as_ref() }
     }
 }
 
-/// Puts a database, or what else a handle can be, into a shell, for C.
-pub(super) fn open(inside: Inside) -> *mut lsmkv_db {
+/// Puts a database, or another kind of handle, into a shell for C.
+pub(super) fn open(kind: HandleKind) -> *mut lsmkv_db {
     let (shell, gate) = {
         let mut pool = pool().lock();
         (pool.shell(), pool.gate())
@@ -86,12 +87,12 @@ pub(super) fn open(inside: Inside) -> *mut lsmkv_db {
     let generation = (shell.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
     shell.generation.store(generation, Ordering::Relaxed);
     shell.forks.store(fork::generation(), Ordering::Relaxed);
-    shell.handle.store(Box::into_raw(Box::new(inside)), Ordering::Release);
+    shell.handle.store(Box::into_raw(Box::new(kind)), Ordering::Release);
     shell.gate.store(std::ptr::from_ref(gate).cast_mut(), Ordering::SeqCst);
     std::ptr::from_ref(shell).cast_mut().cast::<lsmkv_db>().map_addr(|addr| addr | generation)
 }
 
-/// Enters an open handle for the time of a call.
+/// Enters an open handle for the duration of a call.
 ///
 /// # Safety
 /// `db` is NULL or was returned by `open`.
@@ -107,16 +108,16 @@ pub(super) unsafe fn enter(db: *mut lsmkv_db) -> Result<Entered> {
     {
         return Err(closed());
     }
-    let inside = NonNull::new(shell.handle.load(Ordering::Acquire)).ok_or_else(closed)?;
-    Ok(Entered { inside, _pass: pass })
+    let kind = NonNull::new(shell.handle.load(Ordering::Acquire)).ok_or_else(closed)?;
+    Ok(Entered { kind, _pass: pass })
 }
 
-/// Takes what is inside out of its shell: rejects new calls, waits for those inside. Who waits
-/// there for a ticket is woken first.
+/// Takes the contents out of a shell. It rejects new calls and waits for those inside, after waking
+/// the ones that wait for a ticket.
 ///
 /// # Safety
 /// `db` is NULL or was returned by `open`.
-pub(super) unsafe fn close(db: *mut lsmkv_db) -> Result<Box<Inside>> {
+pub(super) unsafe fn close(db: *mut lsmkv_db) -> Result<Box<HandleKind>> {
     // SAFETY: the caller's promise.
     let (shell, generation) = unsafe { shell_of(db)? };
     let gate = shell.gate.load(Ordering::Acquire);
@@ -125,12 +126,12 @@ pub(super) unsafe fn close(db: *mut lsmkv_db) -> Result<Box<Inside>> {
     let (Some(drained), true) = (unsafe { gate.as_ref() }, current) else {
         return Err(closed());
     };
-    // Of several threads that close one handle, one gets past this.
+    // If several threads close one handle, only one gets past this.
     let taken = shell.gate.compare_exchange(gate, null_mut(), Ordering::SeqCst, Ordering::Relaxed);
     taken.map_err(|_| closed())?;
     // SAFETY: set before the gate was, and taken out by this thread alone, below.
-    if let Some(inside) = unsafe { shell.handle.load(Ordering::Acquire).as_ref() } {
-        inside.announce_close();
+    if let Some(kind) = unsafe { shell.handle.load(Ordering::Acquire).as_ref() } {
+        kind.announce_close();
     }
     drained.drain();
     let handle = shell.handle.swap(null_mut(), Ordering::AcqRel);
@@ -143,8 +144,8 @@ pub(super) unsafe fn close(db: *mut lsmkv_db) -> Result<Box<Inside>> {
     Ok(unsafe { Box::from_raw(handle) })
 }
 
-/// In a forked child: lets go of the parent's locks and pools. Takes no lock. Whether the parent
-/// had a store open.
+/// Abandons the parent's locks and pools in a forked child. It takes no lock. Returns whether the
+/// parent had a store open.
 pub(super) fn abandon_in_child(parents_forks: u32) -> bool {
     let mut open = false;
     POOL.store(null_mut(), Ordering::Relaxed);
@@ -157,14 +158,14 @@ pub(super) fn abandon_in_child(parents_forks: u32) -> bool {
         }
         // SAFETY: a database is taken out of its shell before it is freed, and the child has
         // no other thread that could free it now.
-        if let Some(inside) = unsafe { shell.handle.load(Ordering::Acquire).as_ref() } {
-            open |= inside.abandon_in_child();
+        if let Some(kind) = unsafe { shell.handle.load(Ordering::Acquire).as_ref() } {
+            open |= kind.abandon_in_child();
         }
     }
     open
 }
 
-/// The shell behind a pointer, and the generation the pointer was made in.
+/// The shell behind a pointer, and the generation that the pointer carries.
 ///
 /// # Safety
 /// `db` is NULL or was returned by `open`.
@@ -211,7 +212,7 @@ fn pool() -> &'static Mutex<Pool> {
 }
 
 impl Pool {
-    /// The shell that has rested longest, if long enough; else a new one.
+    /// Returns the shell that has rested longest, if long enough; otherwise a new one.
     fn shell(&mut self) -> &'static Shell {
         if self.resting.len() > RESTING
             && let Some(shell) = self.resting.pop_front()
@@ -224,7 +225,7 @@ impl Pool {
             handle: AtomicPtr::new(null_mut()),
             generation: AtomicUsize::new(0),
             forks: AtomicU32::new(0),
-            // The pool's lock orders those who add to the list.
+            // The pool's lock orders the threads that add to the list.
             older: NEWEST.load(Ordering::Relaxed),
         }));
         NEWEST.store(shell, Ordering::Release);
@@ -243,17 +244,17 @@ mod tests {
 
     use super::*;
     use crate::options::Options;
-    use crate::types::Db;
+    use crate::txn::Db;
 
-    fn in_memory() -> Inside {
-        Inside::Root(Db::open(":memory:", Options::default()).unwrap())
+    fn in_memory() -> HandleKind {
+        HandleKind::Root(Db::open(":memory:", Options::default()).unwrap())
     }
 
     fn new_handle() -> *mut lsmkv_db {
         open(in_memory())
     }
 
-    /// Every pointer in these tests is NULL or came from `open`.
+    /// Enters a handle. Every pointer in these tests is NULL or came from `open`.
     fn try_enter(db: *mut lsmkv_db) -> Result<Entered> {
         // SAFETY: see above.
         unsafe { enter(db) }
@@ -267,7 +268,7 @@ mod tests {
     #[test]
     fn a_closed_handle_is_recognised() {
         let db = new_handle();
-        try_enter(db).unwrap().inside().store().set(b"k", b"v").unwrap();
+        try_enter(db).unwrap().kind().store().set(b"k", b"v").unwrap();
         try_close(db).unwrap();
         assert_eq!(try_enter(db).err().unwrap().kind(), ErrorKind::Misuse);
         assert_eq!(try_close(db).unwrap_err().kind(), ErrorKind::Misuse);
@@ -316,7 +317,7 @@ mod tests {
                     .map(|_| {
                         scope.spawn(|| {
                             while let Ok(entered) = try_enter(shared()) {
-                                entered.inside().store().set(b"k", b"v").unwrap();
+                                entered.kind().store().set(b"k", b"v").unwrap();
                                 go.store(true, Ordering::Relaxed);
                             }
                         })

@@ -1,7 +1,7 @@
-//! `lsmkv_iter`: keys in order.
+//! `lsmkv_iter`: walks over keys in order.
 //!
-//! An iterator keeps the store's inside alive and may be freed before or after the store is closed.
-//! It is used by one thread at a time; a second one is told so.
+//! An iterator keeps the store's memory alive and may be freed before or after the store is closed.
+//! One thread at a time may use it; a second one gets an error.
 #![expect(unsafe_code, reason = "dereferences the caller's pointers")]
 
 use std::ptr::null_mut;
@@ -9,34 +9,36 @@ use std::ptr::null_mut;
 use parking_lot::Mutex;
 
 use crate::commands::Reply;
+use crate::engine::CacheFill;
 use crate::error::Result;
-use crate::ffi::boundary::{call, call_on, caught};
+use crate::ffi::boundary::{caught, guarded_call, read_call};
 use crate::ffi::err::lsmkv_err;
 use crate::ffi::flags::Flags;
 use crate::ffi::fork;
-use crate::ffi::give::Give;
 use crate::ffi::handle::lsmkv_db;
-use crate::ffi::inside::alone;
-use crate::ffi::key::type_number;
-use crate::ffi::on::On;
+use crate::ffi::handle_kind::alone;
+use crate::ffi::odd::type_number;
+use crate::ffi::output::WriteOutput;
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::{Out, lsmkv_slice, misuse};
 use crate::ffi::status::{LSMKV_DONE, LSMKV_OK, lsmkv_status};
-use crate::types::{Db, KeyEntry, KeyIter, KeyRange};
+use crate::ffi::target::CommandTarget;
+use crate::txn::Db;
+use crate::types::{KeyEntry, KeyIter, KeyRange};
 
-/// lsmkv_iter_new: from the last key to the first.
+/// lsmkv_iter_new: walks from the last key to the first.
 pub const LSMKV_ITER_REVERSE: u32 = 1;
-/// lsmkv_iter_new: with the values of strings.
+/// lsmkv_iter_new: returns the values of strings too.
 pub const LSMKV_ITER_VALUES: u32 = 2;
-/// lsmkv_iter_new: leave the block cache as it is, for a walk that will not come again.
+/// lsmkv_iter_new: leaves the block cache unchanged, for a walk that will not be repeated.
 pub const LSMKV_ITER_NO_FILL: u32 = 4;
 
-/// A walk over keys. Made by lsmkv_iter_new, freed by lsmkv_iter_free, before or after the store is
-/// closed; used by one thread at a time.
+/// A walk over keys. lsmkv_iter_new makes it and lsmkv_iter_free frees it, before or after the
+/// store is closed. One thread at a time may use it.
 pub struct lsmkv_iter {
     /// The fork generation of the process that made it.
     forks: u32,
-    /// Whose iterator it is.
+    /// The database of the iterator.
     db: Db,
     values: bool,
     state: Mutex<State>,
@@ -44,14 +46,14 @@ pub struct lsmkv_iter {
 
 struct State {
     keys: KeyIter,
-    /// What the slices of the last call point to.
+    /// The entry that the slices of the last call point to.
     shown: Option<KeyEntry>,
 }
 
-/// Begins a walk over the keys from lo to hi, hi not included, in the order of their bytes, as they
-/// are now: what happens later does not show. NULL for lo or hi is open. Flags
-/// LSMKV_ITER_REVERSE, LSMKV_ITER_VALUES, LSMKV_ITER_NO_FILL. *out is to be freed by
-/// lsmkv_iter_free; it keeps the files of its moment until it has come to its end or is freed.
+/// Begins a walk over the keys from lo to hi, hi excluded, in byte order. It sees the store as it
+/// is now; later writes do not show. NULL for lo or hi leaves that end open. Flags:
+/// LSMKV_ITER_REVERSE, LSMKV_ITER_VALUES, LSMKV_ITER_NO_FILL. Free *out with lsmkv_iter_free. Until
+/// it reaches its end or is freed, it keeps the files that it reads.
 ///
 /// OK; MISUSE: out is NULL; INVALID: a flag; any of a read.
 #[unsafe(no_mangle)]
@@ -66,16 +68,21 @@ pub unsafe extern "C" fn lsmkv_iter_new(
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
         let out = Out::emptied(out, null_mut());
-        call(db, err, |on| {
+        read_call(db, err, |target| {
             let out = out.required("out")?;
-            let (lo, hi) = (on.optional("lo", lo)?, on.optional("hi", hi)?);
-            out.set(Box::into_raw(Box::new(new(on, lo, hi, flags)?)));
+            let (lo, hi) = (target.optional("lo", lo)?, target.optional("hi", hi)?);
+            out.set(Box::into_raw(Box::new(new(target, lo, hi, flags)?)));
             Ok(LSMKV_OK)
         })
     }
 }
 
-fn new(on: &On<'_>, lo: Option<&[u8]>, hi: Option<&[u8]>, flags: u32) -> Result<lsmkv_iter> {
+fn new(
+    target: &CommandTarget<'_>,
+    lo: Option<&[u8]>,
+    hi: Option<&[u8]>,
+    flags: u32,
+) -> Result<lsmkv_iter> {
     let known = LSMKV_ITER_REVERSE | LSMKV_ITER_VALUES | LSMKV_ITER_NO_FILL;
     let flags = Flags::checked(flags, known, &[])?;
     let values = flags.has(LSMKV_ITER_VALUES);
@@ -84,16 +91,16 @@ fn new(on: &On<'_>, lo: Option<&[u8]>, hi: Option<&[u8]>, flags: u32) -> Result<
         hi: hi.map(<[u8]>::to_vec),
         reverse: flags.has(LSMKV_ITER_REVERSE),
         values,
-        no_fill: flags.has(LSMKV_ITER_NO_FILL),
+        cache_fill: CacheFill::skip_if(flags.has(LSMKV_ITER_NO_FILL)),
         ..KeyRange::default()
     };
-    let state = Mutex::new(State { keys: on.db().iter(range)?, shown: None });
-    Ok(lsmkv_iter { forks: fork::generation(), db: on.db().clone(), values, state })
+    let state = Mutex::new(State { keys: target.db().iter(range)?, shown: None });
+    Ok(lsmkv_iter { forks: fork::generation(), db: target.db().clone(), values, state })
 }
 
-/// The next key. *key and *value are valid until the next call on this iterator; *kind is
-/// LSMKV_STRING and so on; *value is that of a string if LSMKV_ITER_VALUES was given, else empty.
-/// Each output may be NULL.
+/// Returns the next key. *key and *value are valid until the next call on this iterator. *kind is
+/// the type, LSMKV_STRING and so on. *value is the value of a string if LSMKV_ITER_VALUES was
+/// given, otherwise empty. Each output may be NULL.
 ///
 /// OK; DONE: there are no more, also at every further call; MISUSE: iter is NULL, or two threads
 /// use it; CORRUPT, IO: and again at every further call; CLOSED: the store; FORKED, PANIC.
@@ -120,10 +127,10 @@ pub unsafe extern "C" fn lsmkv_iter_next(
     }
 }
 
-/// Several keys in one call: up to max_items, and no further than the one that makes max_bytes of
-/// keys and values full; always at least one. *out receives an array, to be freed by
-/// lsmkv_reply_free: key and type in turn, or key, type and value (nil for what is no string) if
-/// LSMKV_ITER_VALUES was given.
+/// Returns several keys in one call: at least one, at most max_items, and none after the one that
+/// reaches max_bytes of keys and values. *out receives an array; free it with lsmkv_reply_free. It
+/// holds key and type in turn, or key, type and value if LSMKV_ITER_VALUES was given (nil if the
+/// key is no string).
 ///
 /// OK; DONE: there are no more, *out is NULL; MISUSE: iter or out is NULL, or two threads use it;
 /// CORRUPT, IO: and again at every further call; CLOSED: the store; FORKED, PANIC.
@@ -149,7 +156,7 @@ pub unsafe extern "C" fn lsmkv_iter_next_chunk(
                 let kind = Reply::Int(i64::from(type_number(entry.kind)));
                 [Reply::Bulk(entry.key), kind].into_iter().chain(value)
             });
-            out.give(Reply::Array(parts.collect()))
+            out.write(Reply::Array(parts.collect()))
         })
     }
 }
@@ -159,7 +166,7 @@ pub unsafe extern "C" fn lsmkv_iter_next_chunk(
 pub unsafe extern "C" fn lsmkv_iter_free(iter: *mut lsmkv_iter) {
     // SAFETY: the caller promises NULL or an iterator that was not freed.
     let Some(held) = (unsafe { iter.as_ref() }) else { return };
-    // A forked child must not touch the locks of its parent's store: it lets the memory go.
+    // A forked child must not touch the locks of its parent's store, so it leaks the memory.
     if held.forks == fork::generation() {
         // SAFETY: made by lsmkv_iter_new from a box, and not freed before.
         let iter = unsafe { Box::from_raw(iter) };
@@ -173,7 +180,7 @@ pub unsafe extern "C" fn lsmkv_iter_free(iter: *mut lsmkv_iter) {
 /// Runs a call on an iterator.
 ///
 /// # Safety
-/// `iter` is NULL or an iterator that was not freed; the rest as for [`call`].
+/// `iter` is NULL or an iterator that was not freed; `err` is as [`read_call`] requires.
 unsafe fn call_iter(
     iter: *mut lsmkv_iter,
     err: *mut lsmkv_err,
@@ -186,6 +193,11 @@ unsafe fn call_iter(
             Some(iter) if iter.forks != fork::generation() => Err(fork::forked()),
             Some(iter) => Ok(iter),
         };
-        call_on(err, iter, |iter| &iter.db, |iter| body(iter.values, &mut *alone(&iter.state)?))
+        guarded_call(
+            err,
+            iter,
+            |iter| &iter.db,
+            |iter| body(iter.values, &mut *alone(&iter.state)?),
+        )
     }
 }

@@ -1,4 +1,4 @@
-//! `lsmkv_options`: options by name and value as text.
+//! `lsmkv_options`: options by name, with values as text.
 #![expect(unsafe_code, reason = "dereferences the caller's pointers")]
 
 use std::ffi::{CString, c_char};
@@ -6,26 +6,26 @@ use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::ffi::boundary::{call_free, caught};
+use crate::ffi::boundary::{caught, free_call};
 use crate::ffi::err::lsmkv_err;
 use crate::ffi::slice::{Out, c_string, misuse};
 use crate::ffi::status::{LSMKV_DONE, LSMKV_OK, lsmkv_status};
 use crate::options::Options;
 
-/// Options for lsmkv_open. Made by lsmkv_options_new, freed by lsmkv_options_free; used by one
-/// thread at a time.
+/// Options for lsmkv_open. lsmkv_options_new makes them and lsmkv_options_free frees them. One
+/// thread at a time may use them.
 pub struct lsmkv_options {
     pub(super) options: Options,
 }
 
-/// New options, each with its default. NULL only when memory is exhausted.
+/// Creates options with all defaults. NULL only when memory is exhausted.
 #[unsafe(no_mangle)]
 pub extern "C" fn lsmkv_options_new() -> *mut lsmkv_options {
     let made = || Ok(Box::into_raw(Box::new(lsmkv_options { options: Options::default() })));
     caught(made).unwrap_or(null_mut())
 }
 
-/// Frees options, at most once. NULL is allowed. Stores opened with them are not affected.
+/// Frees options, at most once. NULL is allowed. Stores opened with them are unaffected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_options_free(options: *mut lsmkv_options) {
     if !options.is_null() {
@@ -35,8 +35,8 @@ pub unsafe extern "C" fn lsmkv_options_free(options: *mut lsmkv_options) {
     }
 }
 
-/// Sets an option by name: sizes are bytes or like 64MiB, switches are on or off. The strings
-/// are copied. lsmkv_options_info lists the names.
+/// Sets an option by name. Sizes are bytes or like 64MiB; switches are on or off. The strings are
+/// copied. lsmkv_options_info lists the names.
 ///
 /// OK; INVALID: no such name, or a value that is not allowed (the message names the nearest name
 /// or the allowed values, and nothing was changed); MISUSE: a pointer is NULL.
@@ -57,11 +57,11 @@ pub unsafe extern "C" fn lsmkv_options_set(
         Ok(LSMKV_OK)
     };
     // SAFETY: the caller's promise about err.
-    unsafe { call_free(err, body) }
+    unsafe { free_call(err, body) }
 }
 
-/// Describes option number `index`, from 0: its name, its default and what it does, as static
-/// strings. Each output may be NULL.
+/// Describes option `index`, from 0: its name, its default and what it does, as static strings.
+/// Each output may be NULL.
 ///
 /// OK; DONE: there is no such option, the outputs are NULL.
 #[unsafe(no_mangle)]
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn lsmkv_options_info(
         Ok(LSMKV_OK)
     };
     // SAFETY: NULL is allowed.
-    unsafe { call_free(null_mut(), body) }
+    unsafe { free_call(null_mut(), body) }
 }
 
 /// Name, default and documentation of every option, for as long as the process lives.
@@ -98,10 +98,10 @@ fn descriptions() -> &'static [[CString; 3]] {
     })
 }
 
-/// A string that is text.
+/// A NUL-terminated string as UTF-8 text.
 ///
 /// # Safety
-/// As for `c_string`.
+/// `pointer` is as `c_string` requires.
 pub(super) unsafe fn text<'a>(name: &str, pointer: *const c_char) -> Result<&'a str> {
     // SAFETY: the caller's promise.
     let text = unsafe { c_string(name, pointer)? };

@@ -1,10 +1,10 @@
-//! Several commands in one block of bytes: each `[u32le argc]([u32le len][bytes])*`.
+//! Packed commands: several in one block of bytes, each `[u32le argc]([u32le len][bytes])*`.
 //!
-//! Nothing is allocated for what a length claims before the bytes are seen to be there.
+//! A length causes no allocation before the bytes it claims are known to exist.
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Reads commands off a block, one after the other.
+/// Reads packed commands from a block, in order.
 pub(super) struct Packed<'a> {
     rest: &'a [u8],
     size: usize,
@@ -15,7 +15,7 @@ impl<'a> Packed<'a> {
         Self { rest: block, size: block.len() }
     }
 
-    /// Whether all of it is commands; an error that says where it is not.
+    /// Checks that the whole block is commands. The error names the offset of the fault.
     pub(super) fn check(mut self, longest: usize) -> Result<usize> {
         let mut commands = 0;
         while self.next(longest, |_| ())? {
@@ -24,7 +24,7 @@ impl<'a> Packed<'a> {
         Ok(commands)
     }
 
-    /// Gives the arguments of the next command to `take`; false at the end.
+    /// Passes the arguments of the next command to `take`. Returns false at the end.
     pub(super) fn next(&mut self, longest: usize, mut take: impl FnMut(&'a [u8])) -> Result<bool> {
         if self.rest.is_empty() {
             return Ok(false);

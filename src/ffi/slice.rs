@@ -1,4 +1,4 @@
-//! Pointers of the caller as Rust slices and outputs. Nothing is read before its length has been
+//! Turns the caller's pointers into Rust slices and outputs. Nothing is read before its length is
 //! checked, and every output is emptied before anything can fail.
 #![expect(unsafe_code, reason = "turns the caller's pointers into slices and places")]
 
@@ -7,21 +7,21 @@ use std::fmt::Display;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Most elements of an array taken in one call; a larger number is no number of what exists.
+/// The largest number of elements of an array in one call. A larger number must be an error.
 const MOST_ITEMS: usize = 1 << 32;
 
-/// Bytes of the caller, for functions that take several: `len` bytes at `data`; (NULL, 0) is an
-/// empty one.
+/// Bytes of the caller, for functions that take several byte strings: `len` bytes at `data`. (NULL,
+/// 0) is an empty string.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct lsmkv_slice {
     /// The bytes.
     pub data: *const u8,
-    /// Their number.
+    /// The number of bytes.
     pub len: usize,
 }
 
-/// `len` bytes at `data`; an empty slice may be (NULL, 0). `check` sees the length first.
+/// Reads `len` bytes at `data`; (NULL, 0) is an empty slice. `check` sees the length first.
 ///
 /// # Safety
 /// Unless `check` refuses `len`, `data` points to `len` readable bytes that nobody writes during
@@ -48,13 +48,13 @@ impl lsmkv_slice {
     /// No bytes.
     pub(super) const EMPTY: Self = Self { data: std::ptr::null(), len: 0 };
 
-    /// Bytes for the caller to read for as long as they live.
+    /// Lends bytes to the caller for as long as they live.
     pub(super) fn of(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr(), len: bytes.len() }
     }
 }
 
-/// `n` elements at `data`, which may not be NULL.
+/// Reads `n` elements at `data`, which must not be NULL.
 ///
 /// # Safety
 /// `data` is NULL or points to `n` elements that nobody writes during the call.
@@ -70,7 +70,7 @@ pub(super) unsafe fn array<'a, T>(name: &str, data: *const T, n: usize) -> Resul
     Ok(unsafe { std::slice::from_raw_parts(data, n) })
 }
 
-/// A NUL-terminated string that may not be NULL.
+/// Reads a NUL-terminated string, which must not be NULL.
 ///
 /// # Safety
 /// `text` is NULL or points to a NUL-terminated string that nobody writes during the call.
@@ -82,11 +82,11 @@ pub(super) unsafe fn c_string<'a>(name: &str, text: *const c_char) -> Result<&'a
     Ok(unsafe { CStr::from_ptr(text) })
 }
 
-/// A place of the caller for one result. Only written, since it may be uninitialised.
+/// The caller's place for one result. It is only written, since it may be uninitialised.
 pub(super) struct Out<T>(*mut T);
 
 impl<T> Out<T> {
-    /// Takes the place and empties it, so that whatever fails later leaves nothing stale.
+    /// Takes the place and empties it, so that a later failure leaves nothing stale.
     ///
     /// # Safety
     /// `place` is NULL or valid for writes of a `T` that no other thread uses during the call.
@@ -96,7 +96,7 @@ impl<T> Out<T> {
         out
     }
 
-    /// An error if the caller gave no place.
+    /// Fails if the caller gave no place.
     pub(super) fn required(self, name: &str) -> Result<Self> {
         if self.0.is_null() {
             return Err(misuse(format_args!("{name} is NULL: there is nowhere to put the answer")));
@@ -104,12 +104,12 @@ impl<T> Out<T> {
         Ok(self)
     }
 
-    /// Whether there is a place.
+    /// Whether the caller gave a place.
     pub(super) fn is_wanted(&self) -> bool {
         !self.0.is_null()
     }
 
-    /// Fills the place, if there is one.
+    /// Fills the place, if the caller gave one.
     pub(super) fn set(&self, value: T) {
         if !self.0.is_null() {
             // SAFETY: not NULL, and valid for writes by the promise of `emptied`.
@@ -118,7 +118,41 @@ impl<T> Out<T> {
     }
 }
 
-/// The caller broke a rule.
+/// The caller's memory for a copy of a value.
+pub(super) struct Room {
+    data: *mut u8,
+    size: usize,
+}
+
+impl Room {
+    /// Takes `size` bytes at `data`, which may be NULL if `size` is 0.
+    ///
+    /// # Safety
+    /// `data` is NULL or valid for writes of `size` bytes that no other thread uses during the
+    /// call.
+    pub(super) unsafe fn new(name: &str, data: *mut c_void, size: usize) -> Result<Self> {
+        if data.is_null() && size != 0 {
+            return Err(misuse(format_args!("{name} is NULL but cap is {size}")));
+        }
+        Ok(Self { data: data.cast(), size })
+    }
+
+    /// Copies a value if it fits. Returns whether it did.
+    pub(super) fn fill(&self, value: &[u8]) -> bool {
+        if value.len() > self.size {
+            return false;
+        }
+        if !value.is_empty() {
+            // SAFETY: `size` is not 0, so `data` is not NULL and has room for `size` bytes, no
+            // fewer than the value has; memory of the caller does not overlap memory of the
+            // library.
+            unsafe { std::ptr::copy_nonoverlapping(value.as_ptr(), self.data, value.len()) };
+        }
+        true
+    }
+}
+
+/// The error for a caller that broke a rule of the API.
 pub(super) fn misuse(message: impl Display) -> Error {
     Error::new(ErrorKind::Misuse, message.to_string())
 }

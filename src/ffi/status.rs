@@ -2,19 +2,19 @@
 
 use crate::error::ErrorKind;
 
-/// What a call came to. Negative: it failed, and `lsmkv_err` says why. Zero: done. Positive: an
-/// ordinary outcome that is not an error.
+/// The status of a call. Negative: the call failed, and `lsmkv_err` tells why. Zero: success.
+/// Positive: an ordinary outcome that is not an error.
 pub type lsmkv_status = i32;
 
-/// Done.
+/// Success.
 pub const LSMKV_OK: i32 = 0;
 /// There is no such key, field or member.
 pub const LSMKV_NOT_FOUND: i32 = 1;
-/// There is nothing more: the end of an enumeration.
+/// There is nothing more, at the end of an enumeration.
 pub const LSMKV_DONE: i32 = 2;
-/// The caller's buffer is too small; the needed length was reported and nothing copied.
+/// The caller's buffer is too small. The call reported the needed length and copied nothing.
 pub const LSMKV_TOO_SMALL: i32 = 3;
-/// A condition of the call was not met, so nothing was changed.
+/// A condition of the call was not met, so nothing changed.
 pub const LSMKV_SKIPPED: i32 = 4;
 
 /// The caller broke a rule of the API: a NULL pointer, a closed handle.
@@ -37,15 +37,15 @@ pub const LSMKV_OUT_OF_RANGE: i32 = -8;
 pub const LSMKV_TOO_LARGE: i32 = -9;
 /// The command needs an existing key.
 pub const LSMKV_NO_SUCH_KEY: i32 = -10;
-/// A key the transaction touched was changed meanwhile.
+/// Another commit changed a key that the transaction read or wrote.
 pub const LSMKV_CONFLICT: i32 = -11;
 /// The handle accepts no writes: a snapshot, or opened read_only.
 pub const LSMKV_READONLY: i32 = -12;
-/// Writes are off since an I/O fault or a panic, until the store is opened again.
+/// Writes are off after an I/O fault or a panic, until the store is opened again.
 pub const LSMKV_DEGRADED: i32 = -13;
 /// The disk is full. Nothing was lost; work resumes once there is space.
 pub const LSMKV_FULL: i32 = -14;
-/// The operating system refused an operation; os_errno says how.
+/// The operating system refused an operation; os_errno has its number.
 pub const LSMKV_IO: i32 = -15;
 /// Stored bytes are damaged; the message names file and offset.
 pub const LSMKV_CORRUPT: i32 = -16;
@@ -55,7 +55,7 @@ pub const LSMKV_BUSY: i32 = -17;
 pub const LSMKV_CLOSED: i32 = -18;
 /// The handle was made before a fork and is used in the child.
 pub const LSMKV_FORKED: i32 = -19;
-/// A defect of the library was caught; the database takes no more writes.
+/// A defect of the library was caught; the database accepts no more writes.
 pub const LSMKV_PANIC: i32 = -20;
 /// Memory could not be allocated.
 pub const LSMKV_NO_MEMORY: i32 = -21;
@@ -66,8 +66,8 @@ pub const LSMKV_UNSUPPORTED: i32 = -23;
 /// The directory holds a newer format, or is not a store at all.
 pub const LSMKV_INCOMPATIBLE: i32 = -24;
 
-/// The status of an error. Naming every kind keeps the two lists equal: a kind without a
-/// constant does not compile, and the test below compares the numbers.
+/// The status of an error. The match names every kind: a kind without a constant does not compile,
+/// and the test below compares the numbers.
 pub(super) fn of_kind(kind: ErrorKind) -> lsmkv_status {
     match kind {
         ErrorKind::Misuse => LSMKV_MISUSE,

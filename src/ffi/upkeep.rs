@@ -1,4 +1,5 @@
-//! Upkeep: durability on demand, flushing, compaction, recovery from a full disk, figures.
+//! Exported functions for upkeep: durability on demand, flushing, compaction, recovery from a full
+//! disk, statistics.
 #![expect(unsafe_code, reason = "enters handles given by C")]
 
 use std::ffi::c_char;
@@ -6,17 +7,17 @@ use std::ptr::null_mut;
 
 use bytes::Bytes;
 
+use crate::admin::{Stat, StatValue};
 use crate::commands::Reply;
 use crate::error::Result;
-use crate::ffi::boundary::call;
+use crate::ffi::boundary::read_call;
 use crate::ffi::db::directory;
 use crate::ffi::err::lsmkv_err;
-use crate::ffi::give::Give;
 use crate::ffi::handle::lsmkv_db;
+use crate::ffi::output::WriteOutput;
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::{Out, c_string};
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
-use crate::types::{Stat, StatValue};
 
 /// Makes every write that has returned durable, whatever the sync mode.
 ///
@@ -24,40 +25,40 @@ use crate::types::{Stat, StatValue};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_sync(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller's promises about db and err.
-    unsafe { call(db, err, |on| done(on.db().sync())) }
+    unsafe { read_call(db, err, |target| done(target.db().sync())) }
 }
 
-/// Writes the buffers in memory to tables, and waits for it.
+/// Flushes the memtables to tables, and waits until that is done.
 ///
 /// OK; MISUSE; READONLY, DEGRADED, FULL, IO.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_flush(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller's promises about db and err.
-    unsafe { call(db, err, |on| done(on.db().flush())) }
+    unsafe { read_call(db, err, |target| done(target.db().flush())) }
 }
 
-/// Flushes, merges all tables, and returns when the old files and the old log are gone. May take
-/// long; other threads go on reading and writing.
+/// Flushes, merges all tables, and returns when the old files and the old log are gone. This may
+/// take long; other threads keep reading and writing.
 ///
 /// OK; MISUSE; READONLY, DEGRADED, FULL, CORRUPT, IO.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_compact(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller's promises about db and err.
-    unsafe { call(db, err, |on| done(on.db().compact())) }
+    unsafe { read_call(db, err, |target| done(target.db().compact())) }
 }
 
-/// Tries at once to write again after LSMKV_FULL. Without it the store tries by itself.
+/// Retries writing at once after LSMKV_FULL. The store also retries by itself.
 ///
 /// OK: writes are accepted; MISUSE; FULL: still no space; READONLY, DEGRADED, IO.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_resume(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller's promises about db and err.
-    unsafe { call(db, err, |on| done(on.db().resume())) }
+    unsafe { read_call(db, err, |target| done(target.db().resume())) }
 }
 
-/// Makes a copy of the store in directory `dir`, which must not exist, by hard links: at once
-/// whatever the size, on the same file system; reads and writes go on. It holds every write that had
-/// returned before, and opens as a store of its own.
+/// Copies the store to directory `dir`, which must not exist, by hard links on the same file
+/// system. The copy takes no longer for a larger store, and reads and writes go on. It holds every
+/// write that had returned before the call, and opens as a store of its own.
 ///
 /// OK; MISUSE: dir is NULL; INVALID: dir exists, or the store is in memory; IO, FULL; any of a read.
 #[unsafe(no_mangle)]
@@ -68,16 +69,16 @@ pub unsafe extern "C" fn lsmkv_checkpoint(
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
-        call(db, err, |on| {
+        read_call(db, err, |target| {
             let dir = directory("dir", c_string("dir", dir)?)?;
-            done(on.db().checkpoint(dir))
+            done(target.db().checkpoint(dir))
         })
     }
 }
 
-/// Whether everything stored fits together: *report receives an array of the problems found, empty
-/// for a sound store, to be freed by lsmkv_reply_free. Reads the whole store, as of one moment;
-/// other threads go on.
+/// Checks whether everything stored is consistent. *report receives an array of the problems found,
+/// empty for a sound store; free it with lsmkv_reply_free. The check reads the whole store as of
+/// one moment; other threads go on.
 ///
 /// OK; any of a read.
 #[unsafe(no_mangle)]
@@ -89,16 +90,16 @@ pub unsafe extern "C" fn lsmkv_check(
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
         let report = Out::emptied(report, null_mut());
-        call(db, err, |on| {
+        read_call(db, err, |target| {
             let report = report.required("report")?;
-            let problems = on.db().check()?.into_iter().map(Bytes::from);
-            report.give(Reply::list(problems))
+            let problems = target.db().check()?.into_iter().map(Bytes::from);
+            report.write(Reply::list(problems))
         })
     }
 }
 
-/// What the store holds and has done: *out receives a map of names to integers or doubles, to be
-/// freed by lsmkv_reply_free.
+/// Returns statistics of the store. *out receives a map of names to integers or doubles; free it
+/// with lsmkv_reply_free.
 ///
 /// OK; any of a read.
 #[unsafe(no_mangle)]
@@ -110,10 +111,10 @@ pub unsafe extern "C" fn lsmkv_stats(
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
         let out = Out::emptied(out, null_mut());
-        call(db, err, |on| {
+        read_call(db, err, |target| {
             let out = out.required("out")?;
-            let figures = on.db().stats()?.into_iter().map(figure);
-            out.give(Reply::Map(figures.collect()))
+            let figures = target.db().stats()?.into_iter().map(figure);
+            out.write(Reply::Map(figures.collect()))
         })
     }
 }

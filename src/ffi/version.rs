@@ -3,10 +3,10 @@
 
 use std::ffi::{CStr, c_char};
 
-/// Version of the interface in this header. Additions leave it; a break raises it.
+/// The version of the interface in this header. An addition leaves it unchanged; a break raises it.
 pub const LSMKV_ABI_VERSION: u32 = 0;
 
-/// The version of the library that is loaded, as text. Static; do not free.
+/// Returns the version of the loaded library as text. The string is static; do not free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn lsmkv_version() -> *const c_char {
     const VERSION: &CStr =
@@ -17,8 +17,8 @@ pub extern "C" fn lsmkv_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// The ABI version of the library that is loaded. A program that finds another number than the
-/// LSMKV_ABI_VERSION it was compiled with must not call anything else.
+/// Returns the ABI version of the loaded library. If it differs from the LSMKV_ABI_VERSION that a
+/// program was compiled with, the program must not call anything else.
 #[unsafe(no_mangle)]
 pub extern "C" fn lsmkv_abi_version() -> u32 {
     LSMKV_ABI_VERSION

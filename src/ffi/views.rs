@@ -1,22 +1,24 @@
-//! Handles made from a handle: other databases, snapshots, sync modes, sessions.
+//! Exported functions that make a handle from a handle: other databases, snapshots, sync modes,
+//! sessions.
 #![expect(unsafe_code, reason = "dereferences the caller's pointers")]
 
 use std::ffi::c_char;
 use std::ptr::null_mut;
 
 use crate::error::Result;
-use crate::ffi::boundary::call;
+use crate::ffi::boundary::read_call;
 use crate::ffi::err::lsmkv_err;
 use crate::ffi::handle::{self, lsmkv_db};
-use crate::ffi::inside::Inside;
-use crate::ffi::on::On;
+use crate::ffi::handle_kind::HandleKind;
 use crate::ffi::options::text;
 use crate::ffi::slice::Out;
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
+use crate::ffi::target::CommandTarget;
 use crate::options::Options;
 
-/// The store as it is now, to be read as often as one likes; it keeps what is deleted later from
-/// being reclaimed, until *out is closed by lsmkv_close. Of a snapshot: the same one again.
+/// Makes a snapshot: a read-only handle on the store as it is now. Until *out is closed, the space
+/// of data deleted later is not reclaimed. On a snapshot it returns another handle on that
+/// snapshot.
 ///
 /// OK; MISUSE: out is NULL; UNSUPPORTED: on a transaction or a batch; any of a read.
 #[unsafe(no_mangle)]
@@ -26,11 +28,11 @@ pub unsafe extern "C" fn lsmkv_snapshot(
     err: *mut lsmkv_err,
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
-    unsafe { made(db, out, err, |on| on.db().snapshot().map(Inside::View)) }
+    unsafe { made(db, out, err, |target| target.db().snapshot().map(HandleKind::View)) }
 }
 
-/// The same with database `number` selected, from 0: on a snapshot at its moment, on a transaction
-/// within it. *out is to be closed by lsmkv_close.
+/// Makes a handle with database `number` selected, from 0. On a snapshot it reads that snapshot, on
+/// a transaction it belongs to that transaction. Close *out with lsmkv_close.
 ///
 /// OK; MISUSE: out is NULL; OUT_OF_RANGE: there is no such database; any of a read.
 #[unsafe(no_mangle)]
@@ -41,11 +43,11 @@ pub unsafe extern "C" fn lsmkv_select(
     err: *mut lsmkv_err,
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
-    unsafe { made(db, out, err, |on| on.db().select(number).map(Inside::View)) }
+    unsafe { made(db, out, err, |target| target.db().select(number).map(HandleKind::View)) }
 }
 
-/// The same store, but writes through *out are as durable as `mode` says, one of the values of the
-/// option sync: "always", "interval" or "off". *out is to be closed by lsmkv_close.
+/// Makes a handle whose writes are as durable as `mode` says: "always", "interval" or "off", as for
+/// the option sync. Close *out with lsmkv_close.
 ///
 /// OK; MISUSE: mode or out is NULL; INVALID: there is no such mode; any of a read.
 #[unsafe(no_mangle)]
@@ -57,18 +59,19 @@ pub unsafe extern "C" fn lsmkv_with_sync(
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
-        made(db, out, err, |on| {
+        made(db, out, err, |target| {
             let mut options = Options::default();
             options.set("sync", text("mode", mode)?)?;
-            Ok(Inside::View(on.db().with_sync(options.sync)))
+            Ok(HandleKind::View(target.db().with_sync(options.sync)))
         })
     }
 }
 
-/// What a connection is to a server: lsmkv_command on *out takes MULTI, EXEC, DISCARD, WATCH,
-/// UNWATCH, SELECT, HELLO, CLIENT and the like, and remembers. Other functions run on its selected
-/// database, but not between MULTI and EXEC (MISUSE). One thread at a time. *out is to be closed
-/// by lsmkv_close, which discards what is queued.
+/// Makes a session, which is what a server keeps per connection. lsmkv_command on *out accepts
+/// MULTI, EXEC, DISCARD, WATCH, UNWATCH, SELECT, HELLO, CLIENT and the other connection commands,
+/// and keeps their state. Other functions run on its selected database, but return MISUSE between
+/// MULTI and EXEC. One thread at a time may use *out. Close it with lsmkv_close, which discards
+/// queued commands.
 ///
 /// OK; MISUSE: out is NULL; any of a read.
 #[unsafe(no_mangle)]
@@ -78,25 +81,25 @@ pub unsafe extern "C" fn lsmkv_session(
     err: *mut lsmkv_err,
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
-    unsafe { made(db, out, err, |on| Ok(Inside::session(on.db()))) }
+    unsafe { made(db, out, err, |target| Ok(HandleKind::session(target.db()))) }
 }
 
-/// Gives the caller a handle of what `make` makes.
+/// Gives the caller a handle of what `make` returns.
 ///
 /// # Safety
-/// `out` is NULL or a place for a pointer; the rest as for [`call`].
+/// `out` is NULL or a place for a pointer; `db` and `err` are as [`read_call`] requires.
 pub(super) unsafe fn made(
     db: *mut lsmkv_db,
     out: *mut *mut lsmkv_db,
     err: *mut lsmkv_err,
-    make: impl FnOnce(&On<'_>) -> Result<Inside>,
+    make: impl FnOnce(&CommandTarget<'_>) -> Result<HandleKind>,
 ) -> lsmkv_status {
     // SAFETY: the caller's promises.
     unsafe {
         let out = Out::emptied(out, null_mut());
-        call(db, err, |on| {
+        read_call(db, err, |target| {
             let out = out.required("out")?;
-            out.set(handle::open(make(on)?));
+            out.set(handle::open(make(target)?));
             Ok(LSMKV_OK)
         })
     }

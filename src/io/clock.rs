@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Wall-clock time. The only source of time for anything a user can observe.
+/// A source of wall-clock time, the only one for anything that a user can observe.
 pub trait Clock: Send + Sync + std::fmt::Debug {
-    /// Milliseconds since 1970; 0 for a clock before that.
+    /// Milliseconds since 1970; 0 if the clock is before that.
     fn now_ms(&self) -> u64;
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealClock;
 
@@ -25,17 +25,17 @@ impl Clock for RealClock {
 pub struct ManualClock(AtomicU64);
 
 impl ManualClock {
-    /// A clock that says `now_ms`.
+    /// A clock that is set to `now_ms`.
     pub fn at(now_ms: u64) -> Self {
         Self(AtomicU64::new(now_ms))
     }
 
-    /// Steps forward or, with a smaller value, back.
+    /// Sets the clock, forward or back.
     pub fn set(&self, now_ms: u64) {
         self.0.store(now_ms, Ordering::SeqCst);
     }
 
-    /// Steps forward.
+    /// Advances the clock by `ms` milliseconds.
     pub fn advance(&self, ms: u64) {
         self.0.fetch_add(ms, Ordering::SeqCst);
     }

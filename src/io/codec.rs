@@ -1,5 +1,5 @@
-//! Integers to bytes and back, for every format on disk: little-endian fixed, varint, and a
-//! reader that never trusts a length it has not checked.
+//! Encodes and decodes the integers and byte strings of all file formats: little-endian integers,
+//! varints, and a reader that never trusts a length it has not checked.
 
 /// Appends a little-endian `u32`.
 pub fn put_u32(out: &mut Vec<u8>, value: u32) {
@@ -11,7 +11,8 @@ pub fn put_u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// Appends a varint: seven bits a byte, low first, the top bit set on all but the last.
+/// Appends a varint: seven bits per byte, lowest first, with the top bit set on all bytes but the
+/// last.
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
@@ -20,41 +21,41 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push((value & 0x7f) as u8);
 }
 
-/// Appends a varint length and the bytes.
+/// Appends the length of `bytes` as a varint, and then the bytes.
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// How many bytes [`put_bytes`] appends.
+/// Number of bytes that [`put_bytes`] appends.
 pub fn bytes_len(bytes: &[u8]) -> usize {
     let bits = usize::BITS - (bytes.len() | 1).leading_zeros();
     bits.div_ceil(7) as usize + bytes.len()
 }
 
-/// Takes values off the front of a slice; `None` means the bytes do not hold what was asked.
+/// Reads values from the front of a slice. `None` means that the bytes do not hold such a value.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// Reads from the start of `bytes`.
+    /// A reader at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// What has not been read yet.
+    /// The bytes that were not read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Whether everything has been read.
+    /// Whether all bytes were read.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The next `n` bytes.
+    /// Reads the next `n` bytes.
     #[inline]
     pub fn take(&mut self, n: usize) -> Option<&'a [u8]> {
         let (head, rest) = self.rest.split_at_checked(n)?;
@@ -62,7 +63,7 @@ impl<'a> Reader<'a> {
         Some(head)
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     #[inline]
     pub fn u8(&mut self) -> Option<u8> {
         let (&first, rest) = self.rest.split_first()?;
@@ -70,7 +71,7 @@ impl<'a> Reader<'a> {
         Some(first)
     }
 
-    /// A little-endian `u32`.
+    /// Reads a little-endian `u32`.
     #[inline]
     pub fn u32(&mut self) -> Option<u32> {
         let (head, rest) = self.rest.split_first_chunk()?;
@@ -78,7 +79,7 @@ impl<'a> Reader<'a> {
         Some(u32::from_le_bytes(*head))
     }
 
-    /// A little-endian `u64`.
+    /// Reads a little-endian `u64`.
     #[inline]
     pub fn u64(&mut self) -> Option<u64> {
         let (head, rest) = self.rest.split_first_chunk()?;
@@ -86,7 +87,7 @@ impl<'a> Reader<'a> {
         Some(u64::from_le_bytes(*head))
     }
 
-    /// A varint of at most 64 bits.
+    /// Reads a varint of at most 64 bits.
     #[inline]
     pub fn varint(&mut self) -> Option<u64> {
         let (&first, rest) = self.rest.split_first()?;
@@ -113,7 +114,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A varint length and that many bytes.
+    /// Reads a varint length and that many bytes.
     #[inline]
     pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let len = usize::try_from(self.varint()?).ok()?;

@@ -1,12 +1,12 @@
-//! A file system that fails on demand: it numbers every call, and fails the k-th, once or from
-//! then on, with a chosen error or by doing less than asked.
+//! A file system that fails on demand. It numbers every call and fails the k-th one, or all from
+//! the k-th on, with a chosen error or by doing less than asked.
 //!
-//! Invariants: a call that is made to fail never reaches the file system behind (but see
-//! [`Effect::Torn`]), so a failed sync leaves the data not durable and a failed write nothing
-//! written. Calls are numbered from 1 in the order they are made; with one thread the same
-//! workload gives the same numbers.
+//! Invariants: a call that fails never reaches the underlying file system, except for
+//! [`Effect::Torn`]. So a failed sync makes nothing durable, and a failed write writes nothing.
+//! Calls are numbered from 1 in the order they are made. With one thread, a workload always gets
+//! the same numbers.
 //!
-//! Threads: one mutex around the numbering, never held during a call.
+//! Threads: a mutex guards the numbering. It is never held during a call.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use super::fs::{File, FileSystem, LockGuard};
 
-/// A method of [`FileSystem`] or [`File`]. The provided ones are not here: they make these calls.
+/// A method of [`FileSystem`] or [`File`]. Provided methods are missing, since they call these.
 #[expect(missing_docs, reason = "each is the method of that name")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
@@ -42,16 +42,16 @@ pub enum Method {
     Allocate,
 }
 
-/// What a sticky fault can be restricted to.
+/// A class of calls to which a fault can be restricted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallClass {
     /// `read_at`.
     Read,
-    /// What takes space in a file: `write_at`, `set_len`, `allocate`.
+    /// Calls that take space: `write_at`, `set_len`, `allocate`.
     Write,
     /// `sync_data`, `sync_all`, `sync_dir`.
     Sync,
-    /// Everything about names and lengths.
+    /// All other calls, which concern names and lengths.
     Metadata,
 }
 
@@ -61,7 +61,7 @@ impl CallClass {
 }
 
 impl Method {
-    /// The class it belongs to.
+    /// The class of the method.
     pub fn class(self) -> CallClass {
         match self {
             Self::ReadAt => CallClass::Read,
@@ -75,13 +75,14 @@ impl Method {
 /// What a failing call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Fails with this error number; nothing happens behind it.
+    /// The call fails with this error number, and nothing happens.
     Errno(i32),
-    /// A read or write does half of what was asked and says so. Other calls, and those of a single
-    /// byte, are left alone.
+    /// A read or write does half of what was asked and reports that. Other calls, and calls for a
+    /// single byte, succeed.
     Short,
-    /// A write puts half of its bytes into the file and then fails with this error number. Other
-    /// calls fail as with [`Effect::Errno`].
+    /// A write writes half of its bytes and then fails with this error number. Other calls fail as
+    /// with
+    /// [`Effect::Errno`].
     Torn(i32),
 }
 
@@ -90,40 +91,40 @@ pub enum Effect {
 pub struct Fault {
     /// The number of the first call that fails, from 1.
     pub from: u64,
-    /// Whether the calls after it fail too.
+    /// Whether all later calls fail too.
     pub sticky: bool,
-    /// Only calls of these classes fail; a fault that strikes once waits for the first of them.
+    /// Only calls of these classes fail. A fault that is not sticky waits for the first of them.
     pub classes: &'static [CallClass],
-    /// How they fail.
+    /// How the calls fail.
     pub effect: Effect,
 }
 
 impl Fault {
-    /// Call `k` fails, and no other.
+    /// A fault of call `k` only.
     pub fn once(k: u64, effect: Effect) -> Self {
         Self { from: k, sticky: false, classes: CallClass::ALL, effect }
     }
 
-    /// Call `k` and all after it fail.
+    /// A fault of call `k` and all later calls.
     pub fn sticky(k: u64, effect: Effect) -> Self {
         Self { from: k, sticky: true, classes: CallClass::ALL, effect }
     }
 
-    /// The same, for these classes of calls only.
+    /// Restricts the fault to these classes of calls.
     #[must_use]
     pub fn only(self, classes: &'static [CallClass]) -> Self {
         Self { classes, ..self }
     }
 }
 
-/// One call that was made.
+/// A call that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Its number, from 1.
+    /// The number of the call, from 1.
     pub number: u64,
-    /// What was called.
+    /// The method that was called.
     pub method: Method,
-    /// On which file (by the name it was opened with) or path; of two paths, the first.
+    /// The path of the call, or the name with which its file was opened. Of two paths, the first.
     pub path: Arc<Path>,
     /// Offset and length of a read or write; the length asked for by `set_len` and `allocate`.
     pub range: Option<(u64, u64)>,
@@ -140,14 +141,14 @@ impl fmt::Display for Call {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CallLog {
     made: Vec<Call>,
     fault: Option<Fault>,
     struck: Vec<Call>,
 }
 
-impl State {
-    /// Numbers a call, and says how it is to fail.
+impl CallLog {
+    /// Numbers a call, and returns how it must fail.
     fn note(
         &mut self,
         method: Method,
@@ -169,12 +170,12 @@ impl State {
     }
 }
 
-/// A file system around another one, whose calls can be made to fail. A clone is another handle of
-/// the same one.
+/// Wraps a file system, and can make its calls fail. A clone is another handle of the same file
+/// system.
 #[derive(Clone, Debug)]
 pub struct FaultFs {
     inner: Arc<dyn FileSystem>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CallLog>>,
 }
 
 impl FaultFs {
@@ -183,27 +184,27 @@ impl FaultFs {
         Self { inner, state: Arc::default() }
     }
 
-    /// Sets the fault, in place of an earlier one.
+    /// Sets the fault, which replaces an earlier one.
     pub fn arm(&self, fault: Fault) {
         self.state.lock().fault = Some(fault);
     }
 
-    /// Nothing fails any more.
+    /// Removes the fault.
     pub fn disarm(&self) {
         self.state.lock().fault = None;
     }
 
-    /// How many calls were made.
+    /// Number of calls made.
     pub fn calls(&self) -> u64 {
         self.state.lock().made.len() as u64
     }
 
-    /// The calls that a fault struck, in order.
+    /// The calls that the fault affected, in order.
     pub fn struck(&self) -> Vec<Call> {
         self.state.lock().struck.clone()
     }
 
-    /// What call `k` was, for the message of a failing test.
+    /// A description of call `k`, for the messages of failing tests.
     pub fn describe(&self, k: u64) -> String {
         let state = self.state.lock();
         let index = usize::try_from(k).ok().and_then(|k| k.checked_sub(1));
@@ -213,7 +214,7 @@ impl FaultFs {
         }
     }
 
-    /// Forgets all calls: the next one is number 1. The fault stays.
+    /// Forgets all calls, so that the next one is number 1. The fault stays.
     pub fn reset(&self) {
         let mut state = self.state.lock();
         state.made.clear();
@@ -241,7 +242,7 @@ impl FaultFs {
     }
 }
 
-/// For calls that cannot be half done.
+/// Fails a call that cannot be done by half.
 fn fail(effect: Option<Effect>) -> io::Result<()> {
     match effect {
         Some(Effect::Errno(errno) | Effect::Torn(errno)) => {
@@ -313,7 +314,7 @@ impl FileSystem for FaultFs {
 struct FaultFile {
     inner: Arc<dyn File>,
     path: Arc<Path>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CallLog>>,
 }
 
 impl FaultFile {
@@ -322,7 +323,7 @@ impl FaultFile {
     }
 }
 
-/// Half of `len`, but something of it.
+/// Half of `len`, but at least 1 unless `len` is 0.
 fn half(len: usize) -> usize {
     (len / 2).max(1).min(len)
 }

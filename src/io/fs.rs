@@ -1,77 +1,79 @@
-//! The file system behind a trait, so that tests can drop unsynced data and fail any call.
+//! The file system as a trait, so that tests can drop unsynced data and fail any call.
 //!
-//! Rules every implementation follows, and that the engine relies on:
-//! - data written is durable only after `sync_data`/`sync_all` of that file returned `Ok`;
+//! Every implementation follows these rules, and the engine relies on them:
+//! - written data is durable only after `sync_data` or `sync_all` of its file returned `Ok`;
 //! - a created, renamed or linked name is durable only after `sync_dir` of its directory;
-//! - reads and writes are positional, may be short, and may fail with `Interrupted`:
-//!   the provided `read_exact_at`/`write_all_at` loop.
-//! - nothing is mapped: a mapping would kill the host with SIGBUS and hide faults from tests.
+//! - reads and writes are positional, may be short, and may fail with `Interrupted`. The provided
+//!   `read_exact_at` and `write_all_at` repeat them;
+//! - files are not memory-mapped: a fault would kill the process with SIGBUS, and tests could not
+//!   inject one.
 
 use std::fmt::Debug;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A directory tree. Shared by all threads of a store.
+/// A file system. All threads of a store share it.
 pub trait FileSystem: Send + Sync + Debug {
-    /// Creates a new file for reading and writing; fails with `AlreadyExists` if it is there.
+    /// Creates a new file for reading and writing. Fails with `AlreadyExists` if it exists.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn File>>;
     /// Opens an existing file for reading.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn File>>;
     /// Opens an existing file for reading and writing.
     fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>>;
-    /// Atomically gives `from` the name `to`, replacing what was there.
+    /// Atomically renames `from` to `to`, and replaces a file of that name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Gives an existing file a second name; fails if `to` exists.
+    /// Gives an existing file a second name. Fails if `to` exists.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty directory.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
-    /// Names (not paths) in a directory, in no particular order.
+    /// The names (not paths) in a directory, in no particular order.
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
-    /// Creates one directory, mode 0700; fails if it exists or its parent does not.
+    /// Creates a directory with mode 0700. Fails if it exists or its parent does not.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Whether a file or directory of that name exists.
+    /// Whether a file or directory exists at `path`.
     fn exists(&self, path: &Path) -> io::Result<bool>;
-    /// The path with symbolic links resolved: other calls follow none. The directory exists.
+    /// The path of an existing directory with symbolic links resolved. Other calls do not follow
+    /// symbolic links.
     fn resolve(&self, dir: &Path) -> io::Result<PathBuf> {
         Ok(dir.to_owned())
     }
-    /// Whether all of it goes with the process.
+    /// Whether the file system vanishes with the process.
     fn is_volatile(&self) -> bool {
         false
     }
     /// Makes names created, renamed or removed in `dir` durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Takes the exclusive lock of a store directory (creating `path` if needed) until the guard
-    /// is dropped. `WouldBlock` when another handle or process holds it.
+    /// Takes the exclusive lock of a store directory until the guard is dropped, and creates the
+    /// file `path` if necessary. Fails with `WouldBlock` if another handle or process holds the
+    /// lock.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>>;
 }
 
 /// Holds a directory lock; dropping it releases the lock.
 pub trait LockGuard: Send + Sync + Debug {
-    /// In a forked child: closes the descriptor without releasing the parent's lock.
+    /// Closes the descriptor in a forked child, without releasing the lock of the parent.
     fn abandon(&self);
 }
 
-/// An open file. Positional calls only, so one handle serves all threads.
+/// An open file. All calls are positional, so all threads can share one handle.
 pub trait File: Send + Sync + Debug {
-    /// Reads some bytes at `offset`; 0 only at the end of the file or for an empty buffer.
+    /// Reads some bytes at `offset`. Returns 0 only at the end of the file or for an empty buffer.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes some bytes at `offset`, growing the file as needed.
+    /// Writes some bytes at `offset`, and extends the file if necessary.
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize>;
-    /// Makes the file's bytes durable, and its length if it changed.
+    /// Makes the bytes of the file durable, and its length if it changed.
     fn sync_data(&self) -> io::Result<()>;
-    /// Makes the file's bytes and metadata durable.
+    /// Makes the bytes and metadata of the file durable.
     fn sync_all(&self) -> io::Result<()>;
     /// The length in bytes.
     fn len(&self) -> io::Result<u64>;
-    /// Cuts or extends (with zeros) the file.
+    /// Truncates the file, or extends it with zeros.
     fn set_len(&self, len: u64) -> io::Result<()>;
-    /// Reserves disk space for `len` bytes and makes that the file's length, zero-filled; a file
-    /// that is longer already keeps its length and its bytes.
-    /// Fails with `StorageFull` when there is not enough.
+    /// Reserves disk space for `len` bytes, and extends the file to that length with zeros. A
+    /// longer file keeps its length. Fails with `StorageFull` if there is not enough space.
     fn allocate(&self, len: u64) -> io::Result<()>;
 
     /// Whether the file has no bytes.
@@ -79,7 +81,7 @@ pub trait File: Send + Sync + Debug {
         Ok(self.len()? == 0)
     }
 
-    /// Fills `buf` from `offset`; `UnexpectedEof` when the file ends before.
+    /// Fills `buf` from `offset`. Fails with `UnexpectedEof` if the file is too short.
     fn read_exact_at(&self, mut buf: &mut [u8], mut offset: u64) -> io::Result<()> {
         while !buf.is_empty() {
             match self.read_at(buf, offset) {

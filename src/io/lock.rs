@@ -1,16 +1,17 @@
-//! The exclusive lock of a store directory: `flock` on a file, plus a registry of what this
-//! process holds.
+//! The exclusive lock of a store directory: an `flock` on a file, and a registry of the locks that
+//! this process holds.
 //!
 //! Invariants:
-//! - one holder per lock file on the host, and one per process: a second attempt in the same
-//!   process is refused by the registry before the lock file is opened at all;
-//! - the file itself means nothing: a leftover one is harmless, and it is never removed (removing
-//!   it would let two holders lock two files of the same name);
-//! - only the process that took the lock unlocks it. A forked child shares the parent's open file
-//!   description, where an explicit unlock would release the parent's lock: the child only closes.
+//! - a lock file has at most one holder on the host. The registry refuses a second attempt in the
+//!   same process before the lock file is opened;
+//! - the existence of the file means nothing. It is never removed, since two holders could then
+//!   lock two files of the same name;
+//! - only the process that took the lock unlocks it. A forked child shares the open file
+//!   description of its parent, so an explicit unlock would release the lock of the parent. The
+//!   child only closes it.
 //!
-//! Threads: everything here may be called from any thread. [`LockGuard::abandon`] never waits,
-//! since in a forked child a mutex may stay locked for ever.
+//! Threads: any thread may call everything here. [`LockGuard::abandon`] never waits, since a mutex
+//! may stay locked forever in a forked child.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,15 +24,15 @@ use rustix::io::Errno;
 
 use super::fs::LockGuard;
 
-/// How often a lock file that was replaced while we locked it is opened anew.
+/// How often to open a lock file again that was replaced while it was being locked.
 const MAX_ATTEMPTS: u32 = 16;
 
-/// The locks of this process, by device and inode of the lock file.
+/// The locks that this process holds, by device and inode of the lock file.
 static HELD: Registry<FileIdentity> = Registry::new();
 
 type FileIdentity = (u64, u64);
 
-/// Which keys are locked, and by which process: entries that a forked child inherited from its
+/// The locked keys with the processes that hold them. Entries that a forked child inherits from its
 /// parent do not count in the child.
 #[derive(Debug)]
 pub(super) struct Registry<K>(Mutex<BTreeMap<K, u32>>);
@@ -41,7 +42,7 @@ impl<K: Ord> Registry<K> {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// Claims `key`; false when this process has it already.
+    /// Claims `key`; `false` if this process holds it already.
     pub(super) fn claim(&self, key: K) -> bool {
         let this_process = std::process::id();
         self.0.lock().insert(key, this_process) != Some(this_process)
@@ -56,7 +57,8 @@ impl<K: Ord> Registry<K> {
     }
 }
 
-/// Takes the lock on `path`, creating the file if needed; `WouldBlock` when it is held.
+/// Takes the lock on `path`, and creates the file if necessary. Fails with `WouldBlock` if the lock
+/// is held.
 pub fn acquire(path: &Path) -> io::Result<Box<dyn LockGuard>> {
     for _ in 0..MAX_ATTEMPTS {
         if let Some(guard) = try_acquire(path)? {
@@ -66,7 +68,7 @@ pub fn acquire(path: &Path) -> io::Result<Box<dyn LockGuard>> {
     Err(Errno::WOULDBLOCK.into())
 }
 
-/// One attempt; `None` when the file was replaced between opening and locking it.
+/// Tries to take the lock once; `None` if the file was replaced between opening and locking it.
 fn try_acquire(path: &Path) -> io::Result<Option<DirectoryLock>> {
     if identity_at(path)?.is_some_and(|identity| HELD.holds(&identity)) {
         return Err(Errno::WOULDBLOCK.into());
@@ -76,7 +78,7 @@ fn try_acquire(path: &Path) -> io::Result<Option<DirectoryLock>> {
     if !HELD.claim(identity) {
         return Err(Errno::WOULDBLOCK.into());
     }
-    // From here on the guard releases what was claimed, whatever happens.
+    // From here on, the guard releases the claim whatever happens.
     let guard = DirectoryLock {
         identity,
         owner: std::process::id(),
@@ -86,8 +88,8 @@ fn try_acquire(path: &Path) -> io::Result<Option<DirectoryLock>> {
     Ok((identity_at(path)? == Some(identity)).then_some(guard))
 }
 
-/// Opens for reading only, which `flock` is content with: a store on a read-only file system can
-/// be locked too.
+/// Opens the lock file for reading only. That is enough for `flock`, and works on a read-only file
+/// system.
 fn open_lock_file(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let open = |flags| {
@@ -132,8 +134,8 @@ impl DirectoryLock {
 
 impl LockGuard for DirectoryLock {
     fn abandon(&self) {
-        // If it is locked, the parent was dropping the guard when it forked, and its explicit
-        // unlock releases the lock even though the child's copy of the descriptor stays open.
+        // If the mutex is locked, the parent was dropping the guard when it forked. Its explicit
+        // unlock releases the lock even though the copy of the descriptor in the child stays open.
         if let Some(mut descriptor) = self.descriptor.try_lock() {
             *descriptor = None;
         }
@@ -147,8 +149,8 @@ impl Drop for DirectoryLock {
             return;
         }
         if let Some(descriptor) = descriptor {
-            // Closing alone would leave the lock with any child forked meanwhile, until it execs.
-            // A failure to unlock is healed by the close that follows.
+            // Closing alone would leave the lock with a child forked meanwhile, until it execs. If
+            // the unlock fails, the close that follows releases the lock.
             let _ = rustix::fs::flock(&descriptor, FlockOperation::Unlock);
         }
         HELD.release(&self.identity);

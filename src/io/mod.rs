@@ -1,4 +1,4 @@
-//! File systems, clocks and byte codecs: everything below the engine. Imports no other layer.
+//! File systems, clocks and byte codecs: everything below the engine. This layer imports no other.
 
 pub mod clock;
 pub mod codec;

@@ -1,12 +1,12 @@
-//! The machine's file system.
+//! The file system of the operating system.
 //!
-//! Invariants: a symbolic link in the last component of a path is never followed and descriptors
-//! do not survive `exec` (`O_NOFOLLOW | O_CLOEXEC`); files are created 0600 and directories 0700,
-//! so that a permissive umask opens nothing; calls a signal interrupts before they did anything
-//! are repeated. Since links are not followed, the engine resolves the path a user gave before
-//! it comes here.
+//! Invariants: a symbolic link in the last component of a path is never followed, and descriptors
+//! do not survive `exec` (`O_NOFOLLOW | O_CLOEXEC`). Files are created with mode 0600 and
+//! directories with 0700, whatever the umask. Calls that a signal interrupts before they did
+//! anything are repeated. Since links are not followed, the engine first resolves a path that comes
+//! from a user.
 //!
-//! Threads: [`RealFs`] has no state, and a file is used by positional calls only.
+//! Threads: [`RealFs`] has no state, and all calls on files are positional.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -23,10 +23,10 @@ use rustix::io::Errno;
 use super::fs::{File, FileSystem, LockGuard};
 use super::lock;
 
-/// Zeros are written in pieces of this size where space cannot be reserved by `fallocate`.
+/// Zeros to write where `fallocate` cannot reserve space.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
-/// The machine's file system.
+/// The file system of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealFs;
 
@@ -42,7 +42,8 @@ fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(rustix::io::retry_on_intr(|| rustix::fs::open(path, flags, mode))?)
 }
 
-/// The parent of a relative path of one component is the empty path: it means `.`.
+/// Opens a directory. The empty path, which is the parent of a relative path of one component,
+/// means `.`.
 fn open_dir(dir: &Path) -> io::Result<OwnedFd> {
     let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
     open(dir, OFlags::RDONLY | OFlags::DIRECTORY)
@@ -118,7 +119,7 @@ impl FileSystem for RealFs {
 struct RealFile(fs::File);
 
 impl RealFile {
-    /// Bytes that are there stay; only what lies beyond the end is written.
+    /// Writes zeros from the end of the file up to `len`.
     fn extend_with_zeros(&self, len: u64) -> io::Result<()> {
         let mut offset = self.len()?;
         while offset < len {

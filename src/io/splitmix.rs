@@ -1,12 +1,12 @@
-//! splitmix64: a tiny pseudo-random generator, so that a crash or a model test repeats from its
-//! seed. Not for anything an adversary must not guess.
+//! splitmix64: a small pseudo-random generator, with which a crash or a model test repeats from its
+//! seed. Do not use it for anything that an adversary must not guess.
 
-/// A stream of numbers fixed by its seed.
+/// A stream of pseudo-random numbers, determined by its seed.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// The stream of `seed`.
+    /// The stream for `seed`.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -17,19 +17,18 @@ impl SplitMix64 {
         mix(self.0)
     }
 
-    /// A number below `bound`; 0 when `bound` is 0. The bias of the remainder is below 2^-32 for
-    /// the small bounds this is used with.
+    /// A number below `bound`; 0 if `bound` is 0. For bounds below 2^32, the bias is below 2^-32.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next_u64().checked_rem(bound).unwrap_or(0)
     }
 
-    /// True once in `n` times.
+    /// `true` with a probability of one in `n`.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 }
 
-/// Scatters the bits of `value`: a hash of one number.
+/// Mixes the bits of `value`: a hash of one number.
 pub(super) fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,12 +1,12 @@
-//! The name a misspelt one was probably meant to be.
+//! Guesses the intended name behind a misspelt one.
 
-/// The candidate with the smallest edit distance to `name`, if that is small enough to be a
-/// slip: a third of the letters, at least two.
+/// The candidate with the smallest edit distance to `name`, if it is small enough for a typo: a
+/// third of the letters, at least two.
 pub(super) fn nearest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // A name of megabytes is no misspelling, and the distance is quadratic.
+    // A very long name is no typo, and the distance is quadratic.
     if name.len() > 64 {
         return None;
     }
@@ -18,8 +18,8 @@ pub(super) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Levenshtein: insertions, deletions and replacements of bytes that turn `a` into `b`.
-/// One row of the matrix is kept; `diagonal` is its value up and to the left.
+/// The Levenshtein distance: the insertions, deletions and replacements of bytes that turn `a` into
+/// `b`. It keeps one row of the matrix; `diagonal` is the value up and to the left.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

@@ -1,10 +1,10 @@
 //! Option values as text: sizes (`64MiB`, `64MB`, bytes), counts, switches and choices.
 //!
-//! A refusal is the phrase that completes "use …": what would have been allowed.
+//! A refusal is the phrase that completes "use …": the values that are allowed.
 
 use super::{Compression, SyncMode};
 
-/// What values an option takes.
+/// The values that an option accepts.
 pub(super) enum Rule {
     /// Bytes in an inclusive range.
     Size(u64, u64),
@@ -12,14 +12,14 @@ pub(super) enum Rule {
     SizeOrZero(u64, u64),
     /// A number in an inclusive range.
     Count(u64, u64),
-    /// One of the words of its type.
+    /// One of the words of the option's type.
     Choice,
 }
 
-/// What a refused value should have been.
+/// A parsed value, or the values that are allowed.
 type Parsed<T> = Result<T, String>;
 
-/// A type an option can have.
+/// A type that an option can have.
 pub(super) trait Value: Sized {
     fn parse(text: &str, rule: &Rule) -> Parsed<Self>;
     fn show(&self, rule: &Rule) -> String;
@@ -84,7 +84,7 @@ impl Value for u32 {
     }
 }
 
-/// A type whose values are words; the first word of a value is how it is shown.
+/// A type whose values are words. A value is shown as its first word.
 trait Words: Copy + PartialEq + 'static {
     const WORDS: &'static [(&'static str, Self)];
     const ALLOWED: &'static str;
@@ -131,14 +131,14 @@ impl<T: Words> Value for T {
     }
 }
 
-/// Largest first, so that a size is shown in the largest unit that divides it.
+/// Units of sizes, largest first, so that a size is shown in the largest unit that divides it.
 const BINARY_UNITS: [(&str, u64); 4] =
     [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 const DECIMAL_UNITS: [(&str, u64); 4] =
     [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000)];
 
-/// Digits, then nothing (bytes), `B`, or a unit. A bare `k` or `m` is refused: readers differ on
-/// whether it means 1000 or 1024.
+/// Parses digits, then nothing (bytes), `B`, or a unit. A bare `k` or `m` is refused, since readers
+/// differ on whether it means 1000 or 1024.
 fn parse_size(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at_checked(digits)?;
@@ -152,13 +152,13 @@ fn parse_size(text: &str) -> Option<u64> {
     number.checked_mul(*factor)
 }
 
-/// Plain digits only: `u64::from_str` would also take a leading plus sign.
+/// Parses plain digits only: `u64::from_str` would also accept a leading plus sign.
 fn parse_digits(text: &str) -> Option<u64> {
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if plain { text.parse().ok() } else { None }
 }
 
-/// `bytes` in the largest binary unit that divides it.
+/// Shows `bytes` in the largest binary unit that divides it.
 fn size(bytes: u64) -> String {
     let unit = BINARY_UNITS.iter().find(|(_, factor)| bytes != 0 && bytes.is_multiple_of(*factor));
     match unit {

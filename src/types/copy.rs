@@ -1,32 +1,30 @@
 //! RENAME, COPY, MOVE: a key's value under another name or in another database.
 //!
-//! A string, or a collection that is packed and may stay so, is one record. Rows bear the key, so they are written
-//! again under a version of their own, as they are walked: the time is that of the number of
-//! members, the memory is bounded (see `build`). The old rows are not touched: no record names them
-//! any more.
+//! A string, or a packed collection that may stay packed, is copied as one record. Rows contain the
+//! key, so they are written again under a new version while they are walked: the time grows with
+//! the number of members, the memory is bounded (see `collection_builder`). The old rows are left
+//! alone: no record names them any more.
 
 use crate::encoding::keys::{after_prefix, prefix, row_key};
 use crate::encoding::meta::{Body, Type, is_packed};
 use crate::encoding::packed::Packed;
 use crate::engine::TreeId;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::build::Build;
-use crate::types::db::commands;
-use crate::types::txn::{DATA, Record, SCORE, Tx, malformed};
+use crate::keyspace::errors::malformed;
+use crate::keyspace::trees::{DATA, SCORE};
+use crate::txn::db::commands;
+use crate::txn::{Record, Tx};
+use crate::types::collection_builder::CollectionBuilder;
 
 commands! {
-    /// RENAME: gives the key another name, in place of what has that name; the expiry goes along.
-    /// A collection takes as long as it has members.
-    write [key, new_key] fn rename(key: &[u8], new_key: &[u8]) -> ();
-    /// RENAMENX: RENAME, unless there is a key of that name; whether it was done.
-    write [key, new_key] fn renamenx(key: &[u8], new_key: &[u8]) -> bool;
-    /// COPY: gives another key the same value and expiry; whether it was done: not if the source
-    /// is missing, nor if the destination exists and is not to be replaced.
+    /// COPY: gives another key the same value and expiry; whether it did. It does not if the source
+    /// is missing, or if the destination exists and `replace` is not set.
     write [key, to] fn copy(key: &[u8], to: &[u8], replace: bool) -> bool;
-    /// COPY with DB: the same into another database. Waits until no other write is under way.
+    /// COPY with DB: copies a key into another database; whether it did. Waits until no other write
+    /// is running.
     alone fn copy_to(key: &[u8], to: &[u8], database: u32, replace: bool) -> bool;
-    /// MOVE: takes the key to another database; whether it was done: not if it is missing here or
-    /// exists there. Waits until no other write is under way.
+    /// MOVE: moves the key to another database; whether it did. It does not if the key is missing
+    /// here or exists there. Waits until no other write is running.
     alone fn r#move(key: &[u8], database: u32) -> bool;
 }
 
@@ -95,7 +93,7 @@ impl Tx<'_> {
         Ok(true)
     }
 
-    /// Gives `to` in `database` the value and expiry of `key`, in place of whatever it has.
+    /// Replaces whatever `to` in `database` holds by the value and expiry of `key`.
     fn duplicate(&mut self, key: &[u8], record: &Record, database: u32, to: &[u8]) -> Result<()> {
         let header = record.header;
         if is_packed(&record.bytes) {
@@ -106,12 +104,12 @@ impl Tx<'_> {
             let bytes = record.bytes.to_vec();
             return self.on_database(database, |tx| tx.put_record(to, bytes));
         }
-        let (body, space) = (self.body(key, record)?, self.space());
+        let (body, space) = (record.body(key)?, self.space());
         let source = prefix(space, key, body.version().unwrap_or_default());
         self.on_database(database, |tx| {
-            let mut build = tx.build(to)?;
+            let mut build = tx.build_collection(to)?;
             if let Body::Span { head, tail, .. } = body {
-                // Rows outside are dead.
+                // Rows outside of the span are dead.
                 let first = row_key(&source, &head.to_be_bytes());
                 let end = row_key(&source, &tail.to_be_bytes());
                 tx.copy_rows(DATA, &source, &first, Some(&end), &mut build)?;
@@ -127,14 +125,14 @@ impl Tx<'_> {
         })
     }
 
-    /// Writes the rows of `[lower, upper)`, which begin with `source`, again as those of `build`.
+    /// Copies the rows of `[lower, upper)`, which begin with `source`, into a builder.
     fn copy_rows(
         &self,
         tree: TreeId,
         source: &[u8],
         lower: &[u8],
         upper: Option<&[u8]>,
-        build: &mut Build<'_>,
+        build: &mut CollectionBuilder<'_>,
     ) -> Result<()> {
         let mut walk = self.rows(tree, lower, upper, false)?;
         while walk.advance()? {
@@ -150,8 +148,9 @@ mod tests {
     use super::*;
     use crate::encoding::keys::score_key;
     use crate::encoding::order::score_bytes;
+    use crate::txn::Db;
+    use crate::types::ExpireIf;
     use crate::types::testing::unpacked;
-    use crate::types::{Db, ExpireIf};
 
     fn db() -> Db {
         Db::open(":memory:", unpacked()).unwrap()
@@ -192,7 +191,7 @@ mod tests {
             if record.header.kind == Type::String {
                 rows.push(record.value().to_vec());
             } else {
-                let prefix = prefix(tx.space(), key, tx.body(key, &record)?.version().unwrap());
+                let prefix = prefix(tx.space(), key, record.body(key)?.version().unwrap());
                 for tree in [DATA, SCORE] {
                     let mut walk =
                         tx.rows(tree, &prefix, after_prefix(&prefix).as_deref(), false)?;

@@ -1,34 +1,30 @@
-//! Whole databases: what is in them, emptying and swapping them.
+//! Commands on whole databases.
 //!
-//! A database is emptied by pointing its number at a space that was never used, and two are
-//! swapped by exchanging theirs: each in the same time whatever they hold. The keys left behind
-//! are unreachable; compaction takes them away.
+//! A database is emptied by pointing its number at a space that was never used, and two are swapped
+//! by exchanging their spaces: both in constant time. The keys left behind are unreachable;
+//! compaction removes them.
 
 use bytes::Bytes;
 
 use crate::encoding::keys::{after_prefix, meta_key, split_meta_key};
 use crate::encoding::meta::Header;
+use crate::engine::CacheFill;
 use crate::error::Result;
-use crate::types::db::commands;
+use crate::keyspace::key_counts::{CountedAt, KeyCount};
+use crate::keyspace::trees::META;
+use crate::txn::db::commands;
+use crate::txn::{Tx, Walk};
 use crate::types::glob;
-use crate::types::sizes::{Counted, Moment};
-use crate::types::txn::{META, Tx, Walk};
 
 commands! {
-    /// DBSIZE: how many keys exist: exact, by looking at each. The number is remembered until a
-    /// key may have come or gone, has another expiry or expires.
-    read fn dbsize() -> i64;
-    /// KEYS: the keys that match the pattern, in the order of their bytes.
-    read fn keys(pattern: &[u8]) -> Vec<Bytes>;
-    /// RANDOMKEY: some key, each nearly as likely as any other; exactly so among few.
-    read fn randomkey() -> Option<Bytes>;
-    /// FLUSHDB: removes all keys of this database, in the same time however many there are. Waits
-    /// until no other write is under way.
+    /// FLUSHDB: removes all keys of this database in constant time. Waits until no other write is
+    /// running.
     alone fn flushdb() -> ();
-    /// FLUSHALL: FLUSHDB for every database, at once.
+    /// FLUSHALL: removes all keys of every database at once, in constant time. Waits until no other
+    /// write is running.
     alone fn flushall() -> ();
-    /// SWAPDB: exchanges what two databases hold, in the same time however much it is. Waits until
-    /// no other write is under way.
+    /// SWAPDB: exchanges the contents of two databases in constant time. Waits until no other write
+    /// is running.
     alone fn swapdb(a: u32, b: u32) -> ();
 }
 
@@ -37,20 +33,22 @@ impl Tx<'_> {
     pub(crate) fn records(&self, first: &[u8], backward: bool) -> Result<Walk> {
         let end = after_prefix(&self.space().to_bytes());
         let first = meta_key(self.space(), first);
-        // A walk over all keys must not push out of the cache what commands need.
-        self.rows_cached(META, &first, end.as_deref(), backward, false)
+        // A walk over all keys must not evict what commands need from the cache.
+        self.rows_cached(META, &first, end.as_deref(), backward, CacheFill::Skip)
     }
 
-    /// The header of a record that [`Tx::records`] shows, if its key exists now.
+    /// The header of the current record of [`Tx::records`], if its key has not expired.
     pub(crate) fn live_header(&self, walk: &Walk) -> Result<Option<Header>> {
         let header = self.header_of(user_key(walk), walk.value())?;
         Ok(Some(header).filter(|header| !header.expired(self.now())))
     }
 
     pub(crate) fn dbsize(&self) -> Result<i64> {
-        let (sizes, last_change) = (self.store().sizes(), self.store().engine().last_change(META));
-        let moment = self.recorded_at().map(|sequence| Moment { sequence, now: self.now() });
-        if let Some(known) = moment.and_then(|it| sizes.recall(self.space(), it, last_change)) {
+        let (sizes, last_change) =
+            (self.store().key_counts(), self.store().engine().last_change(META));
+        let at =
+            self.sequence_if_unwritten().map(|sequence| CountedAt { sequence, now: self.now() });
+        if let Some(known) = at.and_then(|it| sizes.recall(self.space(), it, last_change)) {
             return Ok(known);
         }
         let (mut keys, mut soonest) = (0, u64::MAX);
@@ -63,8 +61,8 @@ impl Tx<'_> {
                 }
             }
         }
-        if let Some(moment) = moment {
-            sizes.remember(self.space(), moment, last_change, Counted { keys, soonest });
+        if let Some(at) = at {
+            sizes.remember(self.space(), at, last_change, KeyCount { keys, soonest });
         }
         Ok(keys)
     }
@@ -101,7 +99,7 @@ impl Tx<'_> {
     }
 }
 
-/// The user key of a record.
+/// The user key of the current record.
 pub(crate) fn user_key(walk: &Walk) -> &[u8] {
     split_meta_key(walk.key()).map_or(&[], |(_, key)| key)
 }
@@ -115,7 +113,8 @@ mod tests {
     use crate::engine::MemFs;
     use crate::io::clock::ManualClock;
     use crate::options::Options;
-    use crate::types::{Db, ExpireIf, ScanOptions, ZAdd};
+    use crate::txn::Db;
+    use crate::types::{ExpireIf, ScanOptions, ZAdd};
 
     fn on(fs: &Arc<MemFs>, clock: &Arc<ManualClock>) -> Db {
         let (fs, clock) = (fs.clone(), clock.clone());

@@ -1,29 +1,30 @@
-//! When keys cease to exist. The time stands in the key's record, in milliseconds since 1970; one
-//! that is not in the future deletes the key at once.
+//! The expiry of keys. A key's record holds it in milliseconds since 1970; an expiry that is not in
+//! the future deletes the key at once.
 
 use crate::encoding::meta::with_expiry;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::db::commands;
-use crate::types::txn::{Record, Tx};
+use crate::txn::db::commands;
+use crate::txn::{Record, Tx};
 
-/// Under which condition an expiry is set. A key without one expires later than any other.
+/// The conditions under which an expiry is set. A key without an expiry expires later than any
+/// other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExpireIf {
-    /// Only if the key has none.
+    /// Only if the key has no expiry.
     pub none: bool,
-    /// Only if the key has one.
+    /// Only if the key has an expiry.
     pub some: bool,
-    /// Only if the new one is later.
+    /// Only if the new expiry is later.
     pub later: bool,
-    /// Only if the new one is earlier.
+    /// Only if the new expiry is earlier.
     pub earlier: bool,
 }
 
 impl ExpireIf {
-    /// Under any condition.
+    /// Without any condition.
     pub const ALWAYS: Self = Self { none: false, some: false, later: false, earlier: false };
 
-    /// An error for conditions that exclude each other.
+    /// Fails if the conditions exclude each other.
     pub(crate) fn check(self) -> Result<()> {
         let message = if self.none && (self.some || self.later || self.earlier) {
             "ERR NX and XX, GT or LT options at the same time are not compatible"
@@ -35,7 +36,7 @@ impl ExpireIf {
         Err(Error::new(ErrorKind::Syntax, message))
     }
 
-    /// `current` 0 = never.
+    /// Whether the conditions hold; a `current` of 0 means no expiry.
     fn holds(self, current: u64, at_ms: i64) -> bool {
         let has = current != 0;
         let order = i128::from(at_ms).cmp(&i128::from(current));
@@ -53,24 +54,17 @@ pub(crate) fn invalid_expire_time(command: &str) -> Error {
 }
 
 commands! {
-    /// EXPIRE: lets the key expire in so many seconds; whether it exists and the condition held.
+    /// EXPIRE: sets the expiry in seconds from now; whether the key exists and the condition held.
     write [key] fn expire(key: &[u8], seconds: i64, condition: ExpireIf) -> bool;
-    /// PEXPIRE: lets the key expire in so many milliseconds.
+    /// PEXPIRE: sets the expiry in milliseconds from now; whether the key exists and the condition
+    /// held.
     write [key] fn pexpire(key: &[u8], ms: i64, condition: ExpireIf) -> bool;
-    /// EXPIREAT: lets the key expire at this second since 1970.
+    /// EXPIREAT: sets the expiry in seconds since 1970; whether the key exists and the condition
+    /// held.
     write [key] fn expireat(key: &[u8], second: i64, condition: ExpireIf) -> bool;
-    /// PEXPIREAT: lets the key expire at this millisecond since 1970.
+    /// PEXPIREAT: sets the expiry in milliseconds since 1970; whether the key exists and the
+    /// condition held.
     write [key] fn pexpireat(key: &[u8], ms: i64, condition: ExpireIf) -> bool;
-    /// PERSIST: takes the key's expiry away; whether it had one.
-    write [key] fn persist(key: &[u8]) -> bool;
-    /// TTL: seconds left, rounded; -1 if the key does not expire, -2 if it does not exist.
-    read fn ttl(key: &[u8]) -> i64;
-    /// PTTL: milliseconds left; -1 if the key does not expire, -2 if it does not exist.
-    read fn pttl(key: &[u8]) -> i64;
-    /// EXPIRETIME: the second since 1970 at which the key expires; -1 and -2 as TTL.
-    read fn expiretime(key: &[u8]) -> i64;
-    /// PEXPIRETIME: the millisecond since 1970 at which the key expires; -1 and -2 as TTL.
-    read fn pexpiretime(key: &[u8]) -> i64;
 }
 
 fn rounded_seconds(ms: i64) -> i64 {
@@ -173,7 +167,7 @@ mod tests {
     use crate::engine::MemFs;
     use crate::io::clock::ManualClock;
     use crate::options::Options;
-    use crate::types::Db;
+    use crate::txn::Db;
 
     const ALWAYS: ExpireIf = ExpireIf::ALWAYS;
     const NOW: u64 = 1_000_000;

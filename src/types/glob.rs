@@ -1,17 +1,16 @@
 //! Patterns of KEYS, SCAN and the other scans: `*`, `?`, `[abc]`, `[a-z]`, `[^a]`, `\x`.
 //!
-//! A class that is not closed ends with the pattern; a range may be written in either order; in
-//! `[a-]` the bracket is the end of a range. No pattern takes longer than its length times the
-//! text's: only the last `*` is ever tried again, since an earlier one can do nothing that a later
-//! one cannot.
+//! An unclosed class ends with the pattern; a range may be written in either order; in `[a-]` the
+//! bracket is the end of a range. No pattern takes longer than its length times the text's: only
+//! the last `*` is ever retried, because an earlier one can match nothing that a later one cannot.
 
-/// Whether all of `text` matches.
+/// Whether the pattern matches all of `text`.
 pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     if pattern == b"*" {
         return true;
     }
     if text.is_empty() {
-        // As the reference has it: of all patterns with stars only `*` itself matches nothing.
+        // As in the reference: of all patterns with stars only `*` itself matches the empty text.
         return pattern.is_empty();
     }
     let (mut rest, mut left) = (pattern, text);
@@ -35,7 +34,7 @@ pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// If the first item of the pattern, which is no star, matches the byte: the pattern after it.
+/// Matches a byte with the first item of the pattern, which is no star; the pattern after it.
 fn one(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     match pattern {
         [] => None,
@@ -46,7 +45,7 @@ fn one(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     }
 }
 
-/// The same for a class, given without what opens it.
+/// Matches a byte with a class, given without its opening; the pattern after it.
 fn one_of(class: &[u8], byte: u8, negated: bool) -> Option<&[u8]> {
     let mut class = class;
     let mut found = false;

@@ -1,57 +1,28 @@
-//! Hashes: fields with values. A row of the data tree for each field.
+//! Hashes: fields with values.
 
 use bytes::Bytes;
 
 use crate::encoding::meta::Type;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::collection::Collection;
-use crate::types::db::commands;
+use crate::txn::Tx;
+use crate::txn::collection::Collection;
+use crate::txn::db::commands;
 use crate::types::long_double::{LongDouble, not_finite};
 use crate::types::number::{not_a_float, parse_integer};
 use crate::types::sample::{Choice, Sampled};
 use crate::types::string::length;
-use crate::types::txn::Tx;
 
 commands! {
-    /// HDEL: removes fields; how many there were. A hash without fields ceases to exist.
-    write [key] fn hdel(key: &[u8], fields: &[&[u8]]) -> i64;
-    /// HEXISTS: whether the hash has the field.
-    read fn hexists(key: &[u8], field: &[u8]) -> bool;
-    /// HGET: the value of a field.
-    read fn hget(key: &[u8], field: &[u8]) -> Option<Bytes>;
-    /// HGETALL: all fields with their values, in the order of the fields' bytes.
-    read fn hgetall(key: &[u8]) -> Vec<(Bytes, Bytes)>;
-    /// HGETDEL: removes fields; their values.
+    /// HGETDEL: removes fields and returns their values.
     write [key] fn hgetdel(key: &[u8], fields: &[&[u8]]) -> Vec<Option<Bytes>>;
-    /// HINCRBY: adds to the integer in a field, 0 if it is missing; the sum.
-    write [key] fn hincrby(key: &[u8], field: &[u8], increment: i64) -> i64;
-    /// HINCRBYFLOAT: adds to the number in a field, 0 if it is missing; the sum as text. Computes
-    /// with the 80-bit floats of the reference.
-    write [key] fn hincrbyfloat(key: &[u8], field: &[u8], increment: &[u8]) -> Bytes;
-    /// HKEYS: all fields, in the order of their bytes.
-    read fn hkeys(key: &[u8]) -> Vec<Bytes>;
-    /// HLEN: how many fields.
-    read fn hlen(key: &[u8]) -> i64;
-    /// HMGET: the values of fields.
-    read fn hmget(key: &[u8], fields: &[&[u8]]) -> Vec<Option<Bytes>>;
-    /// HMSET: sets fields; see [`crate::Db::hset`].
-    write [key] fn hmset(key: &[u8], pairs: &[(&[u8], &[u8])]) -> ();
-    /// HRANDFIELD: a field chosen at random. Up to 64 fields all are equally likely; among more
-    /// some may be a little less likely than others.
+    /// HRANDFIELD: a random field. Up to 64 fields are all equally likely; among more, some may be
+    /// a little less likely than others.
     read fn hrandfield(key: &[u8]) -> Option<Bytes>;
-    /// HRANDFIELD with a count: that many different fields, all if there are fewer; of a negative
-    /// one, as many as asked for, the same one perhaps several times.
+    /// HRANDFIELD with a count: that many different random fields, all if there are fewer. A
+    /// negative count returns that many, with repetitions.
     read fn hrandfield_count(key: &[u8], count: i64) -> Vec<Bytes>;
-    /// HRANDFIELD with a count and WITHVALUES.
+    /// HRANDFIELD with a count and WITHVALUES: random fields with their values.
     read fn hrandfield_withvalues(key: &[u8], count: i64) -> Vec<(Bytes, Bytes)>;
-    /// HSET: sets fields; how many are new. Of a field that is named twice the last value stays.
-    write [key] fn hset(key: &[u8], pairs: &[(&[u8], &[u8])]) -> i64;
-    /// HSETNX: sets a field unless it exists; whether it did.
-    write [key] fn hsetnx(key: &[u8], field: &[u8], value: &[u8]) -> bool;
-    /// HSTRLEN: bytes of a field's value, 0 if it does not exist.
-    read fn hstrlen(key: &[u8], field: &[u8]) -> i64;
-    /// HVALS: all values, in the order of the fields' bytes.
-    read fn hvals(key: &[u8]) -> Vec<Bytes>;
 }
 
 impl Tx<'_> {
@@ -79,14 +50,14 @@ impl Tx<'_> {
         self.each_field(key, |field, value| (Bytes::copy_from_slice(field), value()))
     }
 
-    /// Made of every field, in order; `value` is only asked for when it is needed.
+    /// Collects something of every field in order; `value` is read only when it is needed.
     fn each_field<T>(
         &self,
         key: &[u8],
         mut make: impl FnMut(&[u8], &dyn Fn() -> Bytes) -> T,
     ) -> Result<Vec<T>> {
         let mut made = Vec::new();
-        if let Some(mut fields) = self.listing(key, Type::Hash)? {
+        if let Some(mut fields) = self.all_members(key, Type::Hash)? {
             while fields.advance()? {
                 made.push(make(fields.member(), &|| fields.value_bytes()));
             }
@@ -160,7 +131,7 @@ impl Tx<'_> {
         Ok(values)
     }
 
-    /// Gives `take` the values of fields, one after the other, until it says no.
+    /// Calls `take` with the value of each field until it returns `false`.
     pub(crate) fn each_value(
         &self,
         key: &[u8],
@@ -168,7 +139,7 @@ impl Tx<'_> {
         mut take: impl FnMut(Option<Bytes>) -> bool,
     ) -> Result<()> {
         let hash = self.hash(key)?;
-        let hash = hash.as_ref().map(|hash| hash.looks(fields.len() as u64)).transpose()?;
+        let hash = hash.as_ref().map(|hash| hash.multi_lookup(fields.len() as u64)).transpose()?;
         for field in fields {
             let value = hash.as_ref().map_or(Ok(None), |hash| hash.get(self, field))?;
             if !take(value) {
@@ -233,7 +204,7 @@ impl Tx<'_> {
 
     pub(crate) fn hstrlen(&self, key: &[u8], field: &[u8]) -> Result<i64> {
         let Some(hash) = self.hash(key)? else { return Ok(0) };
-        Ok(hash.look(self, field, |value| length(value.len()))?.unwrap_or(0))
+        Ok(hash.with_value(self, field, |value| length(value.len()))?.unwrap_or(0))
     }
 
     pub(crate) fn hvals(&self, key: &[u8]) -> Result<Vec<Bytes>> {

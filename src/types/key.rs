@@ -1,19 +1,11 @@
-//! The key space, for keys of any type.
+//! Commands on keys of any type.
 
 use crate::encoding::meta::Type;
 use crate::error::Result;
-use crate::types::db::commands;
-use crate::types::txn::Tx;
+use crate::txn::Tx;
+use crate::txn::db::commands;
 
 commands! {
-    /// DEL: removes keys, each in the same time whatever its size; how many existed.
-    write_keys [keys] fn del(keys: &[&[u8]]) -> i64;
-    /// UNLINK: the same as DEL.
-    write_keys [keys] fn unlink(keys: &[&[u8]]) -> i64;
-    /// TOUCH: how many of the keys exist, as EXISTS: nothing is kept of when a key was used.
-    read fn touch(keys: &[&[u8]]) -> i64;
-    /// EXISTS: how many of the keys exist; one named twice counts twice.
-    read fn exists(keys: &[&[u8]]) -> i64;
     /// TYPE: the type of a key that exists.
     read fn kind(key: &[u8]) -> Option<Type>;
 }
@@ -55,7 +47,7 @@ impl Tx<'_> {
 #[cfg(test)]
 mod tests {
     use crate::options::Options;
-    use crate::types::Db;
+    use crate::txn::Db;
 
     #[test]
     fn a_deletion_says_how_many_there_were() {

@@ -7,7 +7,7 @@ pub(crate) fn not_an_integer() -> Error {
     Error::new(ErrorKind::NotInteger, "ERR value is not an integer or out of range")
 }
 
-/// The error for an integer outside what a command takes; `detail` follows.
+/// The error for an integer outside of the range that a command accepts; `detail` is appended.
 pub(crate) fn out_of_range(detail: &str) -> Error {
     Error::new(ErrorKind::OutOfRange, format!("ERR value is out of range{detail}"))
 }
@@ -17,7 +17,7 @@ pub(crate) fn not_a_float() -> Error {
     Error::new(ErrorKind::NotFloat, "ERR value is not a valid float")
 }
 
-/// Reads a 64-bit integer: an optional minus and digits, no plus, no leading zero, no space.
+/// Parses a 64-bit integer: an optional minus and digits, no plus, no leading zero, no space.
 pub(crate) fn parse_integer(text: &[u8]) -> Result<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let canonical = match digits {
@@ -29,8 +29,8 @@ pub(crate) fn parse_integer(text: &[u8]) -> Result<i64> {
     if canonical { text.parse().map_err(|_| not_an_integer()) } else { Err(not_an_integer()) }
 }
 
-/// Reads a float as C's `strtod` does, all of the text: decimal, hexadecimal, `inf`, but not `nan`
-/// and no space in front.
+/// Parses a float like C's `strtod`: decimal, hexadecimal or `inf`, but not `nan`. All of the text
+/// must belong to it, without leading space.
 pub(crate) fn parse_float(text: &[u8]) -> Result<f64> {
     let text = std::str::from_utf8(text).map_err(|_| not_a_float())?;
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -52,7 +52,7 @@ fn parse_unsigned(text: &str) -> Option<f64> {
     }
 }
 
-/// `digits[.digits][p[+-]exponent]` in base 16.
+/// Parses `digits[.digits][p[+-]exponent]` in base 16.
 fn parse_hexadecimal(text: &str) -> Option<f64> {
     let (mantissa, exponent) = match text.split_once('p') {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -70,7 +70,7 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
     Some(value * 2f64.powi(exponent.saturating_sub(places.saturating_mul(4))))
 }
 
-/// A double as `%.17g` prints it, which is how scores are replied.
+/// Formats a double like C's `%.17g`, as replies show scores.
 pub(crate) fn format_double(value: f64) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "inf".into() } else { "-inf".into() };
@@ -92,7 +92,7 @@ pub(crate) fn format_double(value: f64) -> String {
     format!("{}e{sign}{:02}", trim_zeros(mantissa), exponent.abs())
 }
 
-/// The integer that it is, if it is one with few enough digits that all are printed.
+/// The value as an integer, if it is one with so few digits that all are printed.
 fn as_whole(value: f64) -> Option<i64> {
     const LARGEST: f64 = 1e15;
     #[expect(clippy::cast_possible_truncation, reason = "it has at most fifteen digits")]

@@ -1,27 +1,27 @@
-//! OBJECT ENCODING: how the reference would hold a value.
+//! OBJECT ENCODING: the encoding that Redis would use for a value.
 //!
-//! Clients and test suites ask for it. Values are stored in another way here, so the answer is
-//! worked out from what the value is now, with the reference's default limits; what the reference
-//! remembers of a value's past (a hash that was large once) has no influence.
+//! Clients and test suites ask for it. Values are stored differently here, so the answer is derived
+//! from the current value with the default limits of Redis; the history of a value (a hash that was
+//! large once) has no influence.
 
 use crate::encoding::meta::Type;
 use crate::error::Result;
-use crate::types::collection::Collection;
-use crate::types::db::commands;
+use crate::txn::collection::Collection;
+use crate::txn::db::commands;
+use crate::txn::{Record, Tx};
 use crate::types::number::parse_integer;
-use crate::types::txn::{Record, Tx};
 
-/// Strings up to here are held beside their header.
+/// The longest string that Redis stores beside its header.
 const EMBEDDED: usize = 44;
-/// Hashes and sets of integers up to here are compact.
+/// The most members of a compact hash or set of integers.
 const COMPACT_MEMBERS: u64 = 512;
-/// Sorted sets up to here are compact.
+/// The most members of a compact sorted set.
 const COMPACT_SCORED: u64 = 128;
-/// Members and values of a compact collection are no longer than this.
+/// The longest member or value of a compact collection.
 const COMPACT_BYTES: usize = 64;
 
 commands! {
-    /// OBJECT ENCODING: the name of the encoding in which Redis would hold this value.
+    /// OBJECT ENCODING: the name of the encoding that Redis would use for this value.
     read fn object_encoding(key: &[u8]) -> Option<&'static str>;
 }
 
@@ -40,7 +40,7 @@ impl Tx<'_> {
         }))
     }
 
-    /// Whether there are at most so many members and each, with what is beside it, is `such`.
+    /// Whether there are at most `most` members and `such` holds for each member and its value.
     fn has_only(
         &self,
         key: &[u8],
@@ -85,7 +85,7 @@ fn string_encoding(record: &Record) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::Db;
+    use crate::txn::Db;
     use crate::types::testing::unpacked;
 
     #[test]

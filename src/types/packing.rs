@@ -1,9 +1,9 @@
-//! Which collections are kept whole in their record, and how one that is becomes one that is not.
+//! Collections whose members are inside the record.
 //!
-//! A small hash, set or sorted set has no rows: a look at it is a look at its record, a walk runs
-//! along the record's bytes, and a change writes the record. One that outgrows the options gets a
-//! version and rows, in the commit that makes it grow. It goes back into its record only when it
-//! is written anew as a whole (`build`), so that one on the border does not go to and fro.
+//! A small hash, set or sorted set has no rows: a lookup reads its record, a walk runs along the
+//! record's bytes, and a change writes the record. A collection that outgrows the options gets a
+//! version and rows in the commit that makes it grow. It is packed again only when it is rewritten
+//! as a whole (`collection_builder`), so that a collection near the limit does not alternate.
 
 use std::ops::Range;
 
@@ -11,54 +11,21 @@ use bytes::Bytes;
 
 use crate::encoding::meta::Type;
 use crate::encoding::order::score_bytes;
-use crate::encoding::packed::{MOST_BYTES, MOST_MEMBERS, Packed};
+use crate::encoding::packed::Packed;
 use crate::error::Result;
-use crate::options::Options;
-use crate::types::txn::{PackedRows, Walk, malformed};
-use crate::types::zset::rows::stored_score;
+use crate::keyspace::errors::malformed;
+use crate::txn::{PackedRows, Walk};
+use crate::types::scores::stored_score;
 
-/// What fits into a record: as the user set it, but no more than can be written again where there
-/// is little room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Packing {
-    /// Most members.
-    pub(crate) members: u64,
-    /// Most bytes of all.
-    pub(crate) bytes: usize,
-}
-
-impl Packing {
-    /// `spare_bytes`: see `Store::spare_bytes`. A removal writes all that is left, and must go
-    /// through on a full disk and in a transaction that may take little.
-    pub(crate) fn of(options: &Options, spare_bytes: usize) -> Self {
-        let bytes = u64::from(options.packed_max_bytes).min(MOST_BYTES);
-        let bytes = usize::try_from(bytes.min(options.txn_max_bytes / 4)).unwrap_or(0);
-        Self {
-            members: u64::from(options.packed_max_members.min(MOST_MEMBERS)),
-            bytes: bytes.min(spare_bytes),
-        }
-    }
-
-    /// Whether all of this may be in a record.
-    pub(crate) fn holds(self, packed: &Packed) -> bool {
-        packed.size() <= self.members && packed.bytes().len() <= self.bytes
-    }
-
-    /// Whether new collections are packed at all.
-    pub(crate) fn is_on(self) -> bool {
-        self.members > 0
-    }
-}
-
-/// A walk over packed members: those from `first` on, or before it if it is not empty and the walk
-/// goes backward.
+/// Walks over packed members from `first` on; backward, over those before `first`, or all if it is
+/// empty.
 pub(super) fn walk(packed: &Packed, key: &[u8], first: &[u8], backward: bool) -> Result<Walk> {
     let bytes = packed.to_bytes();
     let wanted = |member: &[u8]| match backward {
         false => member >= first,
         true => first.is_empty() || member < first,
     };
-    // A member takes two bytes at least, whatever a damaged record says their number is.
+    // A member takes at least two bytes, whatever count a damaged record claims.
     let most = usize::try_from(packed.size()).unwrap_or(0).min(bytes.len() / 2);
     let mut rows = Vec::with_capacity(most);
     each(packed, key, |member, value| {
@@ -70,8 +37,8 @@ pub(super) fn walk(packed: &Packed, key: &[u8], first: &[u8], backward: bool) ->
     Ok(Walk::packed(PackedRows { bytes, rows }, backward))
 }
 
-/// A walk over the score rows that packed members would have, with sub keys in `[lower, upper)`.
-/// Beside each is the member's score as it is stored, so that nobody needs to look for its sign.
+/// Walks over the score rows that packed members would have, with sub keys in `[lower, upper)`. The
+/// value of each is the stored score, so that the sign of a zero needs no lookup.
 pub(super) fn walk_scores(
     packed: &Packed,
     key: &[u8],
@@ -85,7 +52,7 @@ pub(super) fn walk_scores(
         scored.push((score_bytes(stored_score(part(&value))?), member, value));
         Ok(())
     })?;
-    // Members of one score stand in the order of their bytes already.
+    // Members of equal score are in byte order already.
     scored.sort_by_key(|(score, ..)| *score);
     let (mut bytes, mut rows) = (Vec::with_capacity(2 * members.len()), Vec::new());
     for (score, member, value) in scored {
@@ -102,21 +69,21 @@ pub(super) fn walk_scores(
     Ok(Walk::packed(PackedRows { bytes: Bytes::from(bytes), rows }, backward))
 }
 
-/// Visits the places of all members and of what is beside them; an error if they are out of order.
+/// Visits the ranges of all members and values; fails if they are out of order.
 fn each(
     packed: &Packed,
     key: &[u8],
     mut visit: impl FnMut(Range<usize>, Range<usize>) -> Result<()>,
 ) -> Result<()> {
-    let mut places = packed.places();
-    while let Some(place) = places.ascend().map_err(|why| malformed(key, why))? {
-        visit(place.member, place.value)?;
+    let mut entries = packed.entries();
+    while let Some(entry) = entries.next_ascending().map_err(|why| malformed(key, why))? {
+        visit(entry.member, entry.value)?;
     }
     Ok(())
 }
 
-/// Visits the members with what is beside them, in a sorted set also as a number.
-pub(super) fn each_member(
+/// Visits the members with their values, and in a sorted set with their scores.
+pub(crate) fn each_member(
     packed: &Packed,
     key: &[u8],
     kind: Type,

@@ -1,32 +1,35 @@
-//! RANDOMKEY. Of a database that may have more than [`COUNTED`] keys records are drawn from the
-//! engine's runs and blocks, all alike but for the exception that `types::sample` tells of.
-//! Otherwise, up to [`COUNTED`] keys are all looked at, and each is as likely as any other.
+//! RANDOMKEY. A database that may have more than [`COUNTED`] keys draws records from the engine's
+//! runs and blocks, all equally likely but for the exception described in `types::sample`. A
+//! smaller one looks at all keys, and each is exactly as likely as any other.
 //!
-//! Where records cannot be drawn, because the transaction has written some itself or because nearly
-//! all have expired, the tree that the keys' bytes form is descended: at each fork one of the next
-//! bytes that occur is chosen, all alike, until at most [`LEAF`] keys share the bytes chosen; of
-//! those that exist now one is chosen, all alike. A key that others begin with is chosen where they
-//! fork, [`LEAF`] times less likely than a way on. So numbered names, hashes and random bytes are
-//! nearly alike in their chances; a key that shares few bytes with others has a better one.
+//! If records cannot be drawn, because writes of the transaction are pending or nearly all keys
+//! have expired, the trie of the keys' bytes is descended: each fork chooses one of the next bytes
+//! that occur, with equal probability, until at most [`LEAF`] keys share the prefix; one of those
+//! that exist is chosen, with equal probability. A key that is a prefix of others is chosen at
+//! their fork, [`LEAF`] times less likely than a branch. So numbered names, hashes and random bytes
+//! have nearly equal chances; a key that shares few bytes with others has a better one.
 
 use bytes::Bytes;
 
 use crate::encoding::keys::{after_prefix, split_meta_key};
+use crate::engine::CacheFill;
 use crate::error::Result;
 use crate::io::splitmix::SplitMix64;
-use crate::types::cursors::random;
+use crate::keyspace::scan_cursors::random;
+use crate::keyspace::trees::META;
+use crate::txn::Tx;
 use crate::types::databases::user_key;
-use crate::types::txn::{META, Tx};
 
-/// Up to so many keys all are looked at.
+/// The largest number of keys that are all looked at.
 const COUNTED: usize = 4096;
-/// Slots of a sampler from which on there are likely to be more than that.
+/// The number of sampler slots from which on there are probably more keys than that.
 const MANY: u64 = 4 * COUNTED as u64;
-/// Draws, each of which may meet nothing, before another way is taken.
+/// The number of draws, each of which may fail, before another way is taken.
 const DRAWS: usize = 1024;
-/// Keys that share a prefix are counted off up to this many.
+/// The most keys of a leaf: they are counted off.
 const LEAF: usize = 64;
-/// Descents, each of which may end where all have expired, before all keys are walked.
+/// The number of descents, each of which may end where all keys have expired, before all keys are
+/// walked.
 const DESCENTS: usize = 32;
 
 impl Tx<'_> {
@@ -47,12 +50,12 @@ impl Tx<'_> {
         Ok(self.choose_live(b"", usize::MAX)?.0)
     }
 
-    /// A key of a database with many records, if it is soon found.
+    /// Draws a key of a database with many records, if one is found soon.
     fn draw_key(&self) -> Result<Option<Bytes>> {
         let space = self.space().to_bytes();
         let end = after_prefix(&space);
-        let records = self.row_sampler(META, &space, end.as_deref(), false)?;
-        let writes_some = self.written(META, &space, end.as_deref()).next().is_some();
+        let records = self.row_sampler(META, &space, end.as_deref(), CacheFill::Skip)?;
+        let writes_some = self.pending_rows(META, &space, end.as_deref()).next().is_some();
         if writes_some || records.slots() <= MANY {
             return Ok(None);
         }
@@ -68,8 +71,8 @@ impl Tx<'_> {
         Ok(None)
     }
 
-    /// One of the first `most` keys with a prefix that exist now, all alike; whether there were no
-    /// more keys than that.
+    /// Chooses one of the first `most` keys with a prefix that exist, with equal probability;
+    /// whether there were no more keys than that.
     fn choose_live(&self, prefix: &[u8], most: usize) -> Result<(Option<Bytes>, bool)> {
         let mut walk = self.records(prefix, false)?;
         let (mut chosen, mut live) = (None, 0u64);
@@ -87,8 +90,8 @@ impl Tx<'_> {
         Ok((chosen, false))
     }
 
-    /// A prefix, and how many of the first keys that have it are to be chosen from: those of a
-    /// leaf, or the one that is the prefix.
+    /// A random prefix, and the number of keys with it to choose from: those of a leaf, or the one
+    /// that is the prefix.
     fn random_prefix(&self) -> Result<(Vec<u8>, usize)> {
         let mut prefix = Vec::new();
         while !self.is_leaf(&prefix)? {
@@ -96,7 +99,7 @@ impl Tx<'_> {
             let at = usize::try_from(random() % (ways.len().max(1) as u64)).unwrap_or(0);
             match ways.get(at).copied().flatten() {
                 Some(byte) => prefix.push(byte),
-                // It stands beside ways to many keys each.
+                // It stands beside branches to many keys each.
                 None if random().is_multiple_of(LEAF as u64) => return Ok((prefix, 1)),
                 None => {}
             }
@@ -114,7 +117,7 @@ impl Tx<'_> {
         Ok(false)
     }
 
-    /// The bytes with which keys go on after `prefix`; none for the key that is the prefix.
+    /// The bytes that follow `prefix` in keys; none for the key that is the prefix.
     fn ways_on(&self, prefix: &[u8]) -> Result<Vec<Option<u8>>> {
         let mut ways = Vec::new();
         let mut from = prefix.to_vec();
@@ -139,7 +142,7 @@ mod tests {
     use std::collections::HashSet;
 
     use crate::options::Options;
-    use crate::types::Db;
+    use crate::txn::Db;
 
     #[test]
     fn among_many_keys_every_part_of_them_is_chosen_from() {

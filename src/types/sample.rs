@@ -1,17 +1,17 @@
-//! Members of a collection chosen at random, for HRANDFIELD, SRANDMEMBER, SPOP, ZRANDMEMBER.
+//! Random members of a collection, for HRANDFIELD, SRANDMEMBER, SPOP and ZRANDMEMBER.
 //!
-//! A collection in its record or of up to [`COUNTED`] members, or one of which a third or more is
-//! asked for, is counted off from its first member: every member is exactly as likely as any other.
-//! Of a larger one rows are drawn from the engine's runs and blocks (`engine::Sampler`): every member
-//! is equally likely, but for those that share a block with more than four times as many others as
-//! is usual in their table, which are less likely by as much.
+//! A packed collection, one of up to [`COUNTED`] members, or one of which a third or more is asked
+//! for, is counted off from its first member: every member is exactly as likely as any other. A
+//! larger one draws rows from the engine's runs and blocks (`engine::Sampler`): every member is
+//! equally likely, except those that share a block with more than four times as many others as
+//! usual in their table, which are less likely by that factor.
 //!
-//! Members that the transaction itself has written are chosen among in proportion to their number,
-//! and rows that it has written are refused when they are drawn from the store.
+//! Pending members of the transaction are chosen in proportion to their number; rows with pending
+//! writes are rejected when they are drawn from the store.
 //!
-//! Where rows cannot be drawn, because nearly all that are stored are old versions or deletes
+//! If rows cannot be drawn, because nearly all stored ones are old versions or tombstones
 //! ([`DRAWS`] in vain, fewer if there are few members), up to [`COUNTED_OTHERWISE`] members are
-//! counted off, and of more the tree that the members' bytes form is descended:
+//! counted off. With more members, the trie of their bytes is descended:
 //!
 //! 1. At each fork choose one of the next bytes that occur, all alike, until at most [`LEAF`]
 //!    members share the bytes chosen; choose one of them, all alike. At a fork of more than
@@ -20,11 +20,11 @@
 //! 2. Keep it with probability `min(1, 1 / (2 n p))`, n being the number of members; else begin
 //!    again, up to [`TRIALS`] times, and then choose among what was found in proportion to `1 / p`.
 //!
-//! The bias of that: no member has more than its fair chance but through others having less, and
-//! those are the members with `p < 1 / (2 n)`. Numbered names, hashes and random bytes fork so
-//! evenly that there are hardly any such. Names that fork very unevenly (each a prefix of the
-//! next, say) end at the limit of trials, and the early ones of them are chosen too often. A fork
-//! costs up to [`WAYS`] seeks, and is remembered during a call.
+//! The bias: a member exceeds its fair chance only because others have less, and those are the
+//! members with `p < 1 / (2 n)`. Numbered names, hashes and random bytes fork so evenly that there
+//! are hardly any. Names that fork very unevenly (each a prefix of the next, say) reach the limit
+//! of trials, and the early ones are chosen too often. A fork costs up to [`WAYS`] seeks, and is
+//! remembered during a call.
 
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, HashSet};
@@ -33,34 +33,35 @@ use std::hash::{BuildHasher, Hasher};
 use bytes::Bytes;
 
 use crate::encoding::keys::after_prefix;
-use crate::engine;
+use crate::engine::{self, CacheFill};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::splitmix::SplitMix64;
-use crate::types::collection::Collection;
+use crate::keyspace::trees::DATA;
+use crate::txn::collection::Collection;
+use crate::txn::{Tx, Walk};
 use crate::types::number::out_of_range;
-use crate::types::txn::{DATA, Tx, Walk};
 
-/// Collections of up to this many members are counted off.
+/// The most members of a collection that is always counted off.
 pub(crate) const COUNTED: u64 = 64;
-/// Collections of up to this many members are counted off where rows cannot be drawn.
+/// The most members of a collection that is counted off where rows cannot be drawn.
 const COUNTED_OTHERWISE: u64 = 4096;
-/// Members that share a prefix are counted off up to this many.
+/// The most members of a leaf: they are counted off.
 const LEAF: u64 = 64;
-/// Forks of up to this many ways are looked at whole.
+/// The most branches of a fork that is read as a whole.
 const WAYS: usize = 16;
-/// Draws in vain, one after the other, before rows are not drawn any more.
+/// The number of failed draws in a row after which rows are no longer drawn.
 const DRAWS: u64 = 1024;
-/// How often a member is tried before one of those tried is taken.
+/// The number of trials before one of the tried members is taken.
 const TRIALS: usize = 64;
-/// More repetitions than this are refused: the answer is made in memory.
+/// The most repetitions: the reply is built in memory.
 const MOST_REPEATED: u64 = 1 << 24;
 
-/// How many members, and whether one may come twice.
+/// How many members to choose, and whether one may come twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// This many different ones, all if there are fewer.
+    /// This many different members, all if there are fewer.
     Different(u64),
-    /// This many, each chosen from all.
+    /// This many members, each chosen from all.
     Repeated(u64),
 }
 
@@ -71,7 +72,7 @@ impl Choice {
         }
     }
 
-    /// As the commands count: a negative number allows repetitions.
+    /// Converts the count of a command: a negative one allows repetitions.
     pub(crate) fn of_count(count: i64) -> Self {
         match u64::try_from(count) {
             Ok(count) => Self::Different(count),
@@ -80,7 +81,7 @@ impl Choice {
     }
 }
 
-/// A member and what is stored beside it.
+/// A member and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sampled {
     pub(crate) member: Bytes,
@@ -88,8 +89,8 @@ pub(crate) struct Sampled {
 }
 
 impl Tx<'_> {
-    /// Members chosen at random; see the module's documentation. Different ones may come in the
-    /// order of their bytes, repeated ones come in random order.
+    /// Chooses random members. Different ones may come in byte order, repeated ones come in random
+    /// order.
     pub(crate) fn sample(&self, from: &Collection, choice: Choice) -> Result<Vec<Sampled>> {
         let mut sampler = Sampler::new(self, from);
         let few = from.is_packed() || from.len() <= COUNTED;
@@ -107,34 +108,34 @@ impl Tx<'_> {
         }
     }
 
-    /// One member chosen at random, if there is any.
+    /// Chooses one random member, if there is any.
     pub(crate) fn sample_one(&self, from: &Collection) -> Result<Option<Sampled>> {
         Ok(self.sample(from, Choice::Different(1))?.pop())
     }
 }
 
-/// What the members with a common prefix are.
+/// The members with a common prefix.
 #[derive(Clone, Debug)]
 enum Node {
-    /// This many.
+    /// So few that they are counted off.
     Leaf(u64),
-    /// They go on with different bytes after `stem`, which is the prefix or longer; `None` if the
-    /// stem itself is a member.
+    /// They continue with different bytes after `stem`, which is the prefix or longer; `None` if
+    /// the stem itself is a member.
     Fork { stem: Vec<u8>, ways: Vec<Option<u8>> },
-    /// They go on with many different bytes after `stem`, from `first` to `last`.
+    /// They continue with many different bytes after `stem`, from `first` to `last`.
     WideFork { stem: Vec<u8>, first: Option<u8>, last: u8 },
 }
 
-/// A way on from a fork: a byte, or none to the member that ends there; and its probability.
+/// A branch of a fork and its probability: a byte, or none for the member that ends there.
 type Way = (Option<u8>, f64);
 
 struct Sampler<'a, 's> {
     tx: &'a Tx<'s>,
     from: &'a Collection,
     random: SplitMix64,
-    /// Draws rows from where they are stored, as long as that goes well.
+    /// Draws rows from the store, as long as that succeeds.
     rows: Option<engine::Sampler>,
-    /// Members that the transaction has written.
+    /// Pending members of the transaction.
     added: Vec<(&'a [u8], &'a Bytes)>,
     nodes: HashMap<Vec<u8>, Node>,
 }
@@ -146,12 +147,12 @@ impl<'a, 's> Sampler<'a, 's> {
         Self { tx, from, random, rows: None, added: Vec::new(), nodes: HashMap::new() }
     }
 
-    /// Gets ready to draw rows.
+    /// Prepares for drawing rows.
     fn look_at_rows(&mut self) -> Result<()> {
         let (first, end) = (self.from.prefix(), after_prefix(self.from.prefix()));
-        let written = self.tx.written(DATA, first, end.as_deref());
+        let written = self.tx.pending_rows(DATA, first, end.as_deref());
         self.added = written.filter_map(|(row, value)| Some((row, value?))).collect();
-        self.rows = Some(self.tx.row_sampler(DATA, first, end.as_deref(), true)?);
+        self.rows = Some(self.tx.row_sampler(DATA, first, end.as_deref(), CacheFill::Fill)?);
         Ok(())
     }
 
@@ -176,7 +177,7 @@ impl<'a, 's> Sampler<'a, 's> {
         Ok(chosen)
     }
 
-    /// Ranks chosen first, then looked up in one walk.
+    /// Chooses ranks first, then looks them up in one walk.
     fn pick_ranks(&mut self, wanted: u64) -> Result<Vec<Sampled>> {
         let ranks: Vec<u64> = (0..wanted).map(|_| self.random.below(self.from.len())).collect();
         let mut ascending = ranks.clone();
@@ -194,8 +195,8 @@ impl<'a, 's> Sampler<'a, 's> {
         Ok(ranks.iter().filter_map(|rank| members.get(rank).cloned()).collect())
     }
 
-    /// Draws until there are enough different ones. Where the members fork so unevenly that some
-    /// are hardly ever drawn, all are counted off after all.
+    /// Draws until there are enough different members. Where members fork so unevenly that some are
+    /// hardly ever drawn, all are counted off.
     fn different(&mut self, wanted: u64) -> Result<Vec<Sampled>> {
         let mut seen = HashSet::new();
         let mut chosen = Vec::new();
@@ -211,7 +212,7 @@ impl<'a, 's> Sampler<'a, 's> {
         self.select(wanted)
     }
 
-    /// Draws this many; counted off, those that cannot be drawn.
+    /// Draws this many members, and counts off those that cannot be drawn.
     fn repeated(&mut self, wanted: u64) -> Result<Vec<Sampled>> {
         let mut chosen = Vec::new();
         for done in 0..wanted {
@@ -224,18 +225,18 @@ impl<'a, 's> Sampler<'a, 's> {
         Ok(chosen)
     }
 
-    /// One member; `None` if there are few enough to be counted off rather.
+    /// Draws one member; `None` if there are few enough to count them off.
     fn draw(&mut self) -> Result<Option<Sampled>> {
         if let Some(rows) = &self.rows {
             if self.random.below(self.from.len()) < self.added.len() as u64 {
                 return Ok(self.draw_added());
             }
-            // Counting off a few is soon done, too.
+            // Counting off a few is fast, too.
             let few = self.from.len() <= COUNTED_OTHERWISE;
             let draws = if few { (self.from.len() / 4).max(16) } else { DRAWS };
             for _ in 0..draws {
                 if let Some((row, value)) = rows.draw(&mut |below| self.random.below(below))?
-                    && !self.tx.is_written(DATA, &row)
+                    && !self.tx.is_pending(DATA, &row)
                 {
                     let member = Bytes::copy_from_slice(self.from.sub_key(&row));
                     return Ok(Some(Sampled { member, value }));
@@ -249,7 +250,7 @@ impl<'a, 's> Sampler<'a, 's> {
         self.descend_fairly().map(Some)
     }
 
-    /// One of the members that the transaction has written.
+    /// Draws one of the pending members.
     fn draw_added(&mut self) -> Option<Sampled> {
         let at = usize::try_from(self.random.below(self.added.len() as u64)).ok()?;
         let (row, value) = self.added.get(at)?;
@@ -257,7 +258,7 @@ impl<'a, 's> Sampler<'a, 's> {
         Some(Sampled { member, value: (*value).clone() })
     }
 
-    /// Step 2 of the module's documentation.
+    /// Chooses a member fairly: step 2 of the algorithm above.
     fn descend_fairly(&mut self) -> Result<Sampled> {
         let fair = 1.0 / (2.0 * self.from.len() as f64);
         let (mut kept, mut weight) = (None, 0.0);
@@ -283,7 +284,7 @@ impl<'a, 's> Sampler<'a, 's> {
         self.random.below(STEPS) as f64 / STEPS as f64
     }
 
-    /// A member and the probability of ending there: step 1 of the module's documentation.
+    /// Descends to a member, with the probability of ending there: step 1 of the algorithm above.
     fn descend(&mut self) -> Result<(Option<Sampled>, f64)> {
         let (mut prefix, mut probability) = (Vec::new(), 1.0);
         loop {
@@ -313,7 +314,8 @@ impl<'a, 's> Sampler<'a, 's> {
         (ways.get(at).copied().flatten(), 1.0 / ways.len().max(1) as f64)
     }
 
-    /// Any byte, then the next that occurs: it is as likely as the bytes since the one before it.
+    /// Chooses any byte, then the next that occurs: it is as likely as the bytes since the one
+    /// before it.
     fn choose_wide(&mut self, stem: &[u8], first: Option<u8>, last: u8) -> Result<Way> {
         // Position 0 stands for the stem, if that is a member, and byte b for position b + 1.
         let place = |way: Option<u8>| way.map_or(0, |byte| u64::from(byte) + 1);
@@ -329,7 +331,7 @@ impl<'a, 's> Sampler<'a, 's> {
         Ok((found, gap as f64 / places as f64))
     }
 
-    /// How the first member from `from` on goes on after `stem`, or the last one before `from`.
+    /// The byte after `stem` in the first member from `from` on, or in the last one before `from`.
     fn way_at(&self, stem: &[u8], from: &[u8], backward: bool) -> Result<Option<Option<u8>>> {
         let mut walk = self.from.walk_from(self.tx, from, backward)?;
         let found = walk.advance()?;
@@ -385,7 +387,7 @@ impl<'a, 's> Sampler<'a, 's> {
         })
     }
 
-    /// How members go on after `stem`, up to one way more than [`WAYS`].
+    /// The bytes after `stem` in members, up to one more than [`WAYS`].
     fn read_ways(&self, stem: &[u8]) -> Result<Vec<Option<u8>>> {
         let mut ways = Vec::new();
         let mut from = stem.to_vec();

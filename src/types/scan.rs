@@ -1,8 +1,8 @@
-//! SCAN, HSCAN, SSCAN, ZSCAN: a walk in the order of bytes, a few rows a call.
+//! SCAN, HSCAN, SSCAN, ZSCAN: walks in byte order, a few rows per call.
 //!
-//! The cursor is the bytes of the element at which the next call goes on (the one it is then at
-//! or after), empty at the beginning and at the end. So whatever is there during the whole scan
-//! is returned, exactly once, however much else comes and goes.
+//! The cursor is the bytes of the element at or after which the next call continues; it is empty at
+//! the beginning and at the end. So whatever exists during the whole scan is returned exactly once,
+//! whatever else comes and goes.
 
 use bytes::Bytes;
 
@@ -10,23 +10,24 @@ use crate::encoding::keys::{Space, prefix};
 use crate::encoding::meta::Type;
 use crate::engine::hash_key;
 use crate::error::Result;
+use crate::txn::db::commands;
+use crate::txn::{Tx, Walk};
 use crate::types::databases::user_key;
-use crate::types::db::commands;
 use crate::types::glob;
-use crate::types::txn::{Tx, Walk};
-use crate::types::zset::rows::stored_score;
+use crate::types::scores::stored_score;
 
-/// The cursor for the next call, and what this one found.
+/// The cursor for the next call, and the elements of this one.
 pub type Page<T> = (Vec<u8>, Vec<T>);
 
-/// What a scan looks for, and how far it goes in a call.
+/// What a scan looks for, and how far it goes in one call.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanOptions<'a> {
-    /// Only what matches.
+    /// Only elements that match this pattern.
     pub pattern: Option<&'a [u8]>,
-    /// Elements looked at in a call, at least one. More may exist after a call that found none.
+    /// The number of elements looked at per call, at least one. More may exist after a call that
+    /// found none.
     pub count: u64,
-    /// Only keys of this type. SCAN alone heeds it.
+    /// Only keys of this type. Only SCAN uses it.
     pub kind: Option<Type>,
 }
 
@@ -43,19 +44,20 @@ impl ScanOptions<'_> {
 }
 
 commands! {
-    /// SCAN: some of the keys from the cursor on (empty: from the first), and the cursor for the
-    /// next call (empty: there are no more).
+    /// SCAN: some keys from the cursor on, and the cursor for the next call. An empty cursor means
+    /// the beginning, and in the result the end.
     read fn scan(cursor: &[u8], options: &ScanOptions<'_>) -> Page<Bytes>;
-    /// HSCAN: some fields of a hash with their values; cursors as in `scan`.
+    /// HSCAN: some fields of a hash with their values, with cursors as in `scan`.
     read fn hscan(key: &[u8], cursor: &[u8], options: &ScanOptions<'_>) -> Page<(Bytes, Bytes)>;
-    /// SSCAN: some members of a set; cursors as in `scan`.
+    /// SSCAN: some members of a set, with cursors as in `scan`.
     read fn sscan(key: &[u8], cursor: &[u8], options: &ScanOptions<'_>) -> Page<Bytes>;
-    /// ZSCAN: some members of a sorted set with their scores, in the order of the members' bytes;
+    /// ZSCAN: some members of a sorted set with their scores, in byte order of the members, with
     /// cursors as in `scan`.
     read fn zscan(key: &[u8], cursor: &[u8], options: &ScanOptions<'_>) -> Page<(Bytes, f64)>;
 }
 
-/// Walks `count` rows; `take` gets each. The part of the next row's key from `skip` on, or nothing.
+/// Calls `take` for `count` rows; the part of the next row's key from `skip` on, or nothing at the
+/// end.
 fn walk_some(
     walk: &mut Walk,
     count: u64,
@@ -142,12 +144,12 @@ impl Tx<'_> {
         Ok((next, found))
     }
 
-    /// The position that a number stands for in a scan of the database, or of a key.
+    /// The position of a numeric cursor in a scan of the database, or of a key.
     pub(crate) fn cursor_position(&self, key: Option<&[u8]>, number: u64) -> Vec<u8> {
         self.store().cursors().recall(self.cursor_scope(key), number)
     }
 
-    /// A number for a position; 0 for none, the end.
+    /// A numeric cursor for a position; 0 for the end.
     pub(crate) fn cursor_number(&self, key: Option<&[u8]>, position: Vec<u8>) -> u64 {
         if position.is_empty() {
             return 0;
@@ -155,8 +157,8 @@ impl Tx<'_> {
         self.store().cursors().remember(self.cursor_scope(key), position)
     }
 
-    /// What is scanned, by the database's number: a swap must not make a position unknown that is
-    /// as good as before.
+    /// A hash of what is scanned, by the database's number: after a swap a position is as valid as
+    /// before.
     fn cursor_scope(&self, key: Option<&[u8]>) -> u64 {
         let space = Space::from_id(self.database());
         match key {
@@ -174,7 +176,7 @@ mod tests {
 
     use super::*;
     use crate::options::Options;
-    use crate::types::Db;
+    use crate::txn::Db;
     use crate::types::testing::both;
 
     fn db() -> Db {

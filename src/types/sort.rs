@@ -1,11 +1,11 @@
 //! SORT: the elements of a list, set or sorted set, by themselves or by other keys.
 //!
 //! A pattern names a key for each element: its first `*` stands for the element, and `->field`
-//! after it for a field of the hash there. A key that is missing, or of another type, gives no
-//! value: it sorts as 0 or before all text, and is shown as nil.
+//! after it for a field of the hash there. A key that is missing, or of another type, has no value:
+//! it sorts as 0 or before all text, and is returned as nil.
 //!
-//! The elements to be sorted are held in memory, with what they are sorted by; a result that is
-//! stored is not: see `build`.
+//! The elements and their sort keys are held in memory; a stored result is not: see
+//! `collection_builder`.
 
 use std::cmp::Ordering;
 
@@ -13,33 +13,36 @@ use bytes::Bytes;
 
 use crate::encoding::meta::Type;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::db::commands;
+use crate::keyspace::errors::wrong_type;
+use crate::txn::db::commands;
+use crate::txn::{Record, Tx, Walk};
 use crate::types::list::Side;
 use crate::types::number::parse_float;
-use crate::types::txn::{Record, Tx, Walk, wrong_type};
 
-/// By what the elements are sorted.
+/// What the elements are sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SortBy<'a> {
     /// By themselves.
     #[default]
     Elements,
-    /// By what this pattern names. One without `*` names nothing: the elements stay as they are.
+    /// The values that this pattern names. A pattern without `*` names nothing: the elements keep
+    /// their order.
     Pattern(&'a [u8]),
 }
 
-/// How SORT sorts and what it shows.
+/// The options of SORT.
 #[derive(Clone, Debug)]
 pub struct SortOptions<'a> {
-    /// By what.
+    /// What the elements are sorted by.
     pub by: SortBy<'a>,
-    /// What is shown for each element, `#` for itself; empty: the element itself.
+    /// The patterns of the values to return for each element, `#` for the element itself; empty:
+    /// the element itself.
     pub get: Vec<&'a [u8]>,
-    /// The elements shown: how many are passed, how many follow; negative: all.
+    /// The elements to return: how many to skip and how many follow; negative: all.
     pub limit: (i64, i64),
-    /// As text instead of numbers.
+    /// Compare as text instead of numbers.
     pub alpha: bool,
-    /// The largest first.
+    /// Return the largest element first.
     pub descending: bool,
 }
 
@@ -51,15 +54,15 @@ impl Default for SortOptions<'_> {
 }
 
 commands! {
-    /// SORT: the elements of a list, set or sorted set in order; with patterns to show, what they
-    /// name for each.
+    /// SORT: the elements of a list, set or sorted set in order, or what the GET patterns name for
+    /// each.
     read fn sort(key: &[u8], options: &SortOptions<'_>) -> Vec<Option<Bytes>>;
     /// SORT with STORE: makes the result a list at `to`; its length. Waits until no other write is
-    /// under way.
+    /// running.
     alone fn sort_store(key: &[u8], options: &SortOptions<'_>, to: &[u8]) -> i64;
 }
 
-/// What an element is compared by.
+/// The sort key of an element.
 #[derive(Clone, Debug)]
 enum Weight {
     Number(f64),
@@ -105,7 +108,7 @@ impl Tx<'_> {
         }
         let unsorted = matches!(options.by, SortBy::Pattern(pattern) if !pattern.contains(&b'*'));
         if unsorted && store && record.header.kind == Type::Set {
-            // What is stored must not depend on an order that is none.
+            // A stored result must not depend on an undefined order.
             let by_text = SortOptions { by: SortBy::Elements, alpha: true, ..options.clone() };
             self.sorted(key, &record, &by_text)
         } else if unsorted {
@@ -115,7 +118,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Calls `show` with what is shown for an element.
+    /// Calls `show` with each value to return for an element.
     fn each_shown(
         &self,
         element: Bytes,
@@ -145,7 +148,7 @@ impl Tx<'_> {
         Ok(weighed.into_iter().skip(skip).take(take).map(|(_, element)| element).collect())
     }
 
-    /// The elements within the limit, in the order of list or scores, or its reverse.
+    /// The elements within the limit, in the order of the list or the scores, or reversed.
     fn in_stored_order(
         &self,
         key: &[u8],
@@ -190,7 +193,7 @@ impl Tx<'_> {
         value.map_or(Ok(Weight::Number(0.0)), |value| weigh(&value).map(Weight::Number))
     }
 
-    /// What the pattern names for this element.
+    /// The value that the pattern names for this element.
     fn named(&self, pattern: &[u8], element: &Bytes) -> Result<Option<Bytes>> {
         if pattern == b"#" {
             return Ok(Some(element.clone()));
@@ -199,7 +202,7 @@ impl Tx<'_> {
         let (before, after) = pattern.split_at_checked(star).unwrap_or_default();
         let after = after.get(1..).unwrap_or_default();
         let arrow = after.windows(2).position(|two| two == b"->");
-        // An arrow that nothing follows is a part of the name.
+        // An arrow at the end is a part of the name.
         let arrow = arrow.filter(|at| at + 2 < after.len());
         let (after, field) = match arrow.and_then(|at| after.split_at_checked(at)) {
             Some((after, field)) => (after, field.get(2..)),
@@ -218,7 +221,7 @@ impl Tx<'_> {
     }
 }
 
-/// How many are passed and how many follow.
+/// How many elements to skip and how many follow.
 fn clamp((skip, take): (i64, i64)) -> (u64, u64) {
     (u64::try_from(skip).unwrap_or(0), u64::try_from(take).unwrap_or(u64::MAX))
 }
@@ -240,7 +243,8 @@ fn collect(
     Ok(elements)
 }
 
-/// Numbers that are equal are told apart by the elements; no text comes before all text.
+/// Compares two elements. Equal numbers are ordered by the elements; a missing text sorts before
+/// all text.
 fn compare(a: &(Weight, Bytes), b: &(Weight, Bytes)) -> Ordering {
     match (&a.0, &b.0) {
         (Weight::Number(x), Weight::Number(y)) => {
@@ -251,8 +255,8 @@ fn compare(a: &(Weight, Bytes), b: &(Weight, Bytes)) -> Ordering {
     }
 }
 
-/// Reads a number as C's `strtod` does with a C string: space in front is passed, a zero byte
-/// ends it, nothing at all is 0, and what no double can hold is an error.
+/// Parses a number as C's `strtod` does with a C string: leading space is skipped, a zero byte ends
+/// it, the empty text is 0, and what no double can hold is an error.
 fn weigh(text: &[u8]) -> Result<f64> {
     let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
     let text = text.get(..end).unwrap_or_default();
@@ -267,7 +271,7 @@ fn weigh(text: &[u8]) -> Result<f64> {
     })
 }
 
-/// Whether a double could hold the number: it became neither infinite nor 0 nor nearly 0.
+/// Whether a double can hold the number: it became neither infinite nor 0 nor subnormal.
 fn is_exact_enough(value: f64, text: &[u8]) -> bool {
     let digit = |byte: &u8| byte.is_ascii_digit();
     if value.is_infinite() {
@@ -282,9 +286,9 @@ fn is_exact_enough(value: f64, text: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::encoding::keys::score_key;
-    use crate::types::Db;
+    use crate::keyspace::trees::SCORE;
+    use crate::txn::Db;
     use crate::types::testing::unpacked;
-    use crate::types::txn::SCORE;
 
     fn db_with(elements: &[&str]) -> Db {
         let db = Db::open(":memory:", unpacked()).unwrap();

@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Stores that several tests open.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::encoding::meta;
 use crate::engine::MemFs;
 use crate::io::clock::ManualClock;
 use crate::options::Options;
-use crate::types::Db;
+use crate::txn::Db;
 
 /// Options of a store in which every collection has rows, however small.
 pub(crate) fn unpacked() -> Options {
@@ -24,7 +24,7 @@ pub(crate) fn is_packed(db: &Db, key: &[u8]) -> bool {
     db.read(|tx| Ok(meta::is_packed(&tx.record(key)?.unwrap().bytes))).unwrap()
 }
 
-/// Opens one and the same store, in memory, again and again.
+/// Opens the same store in memory each time.
 pub(crate) fn opener() -> impl Fn(Options) -> Db {
     let fs = Arc::new(MemFs::untracked());
     move |options| {
@@ -33,7 +33,7 @@ pub(crate) fn opener() -> impl Fn(Options) -> Db {
     }
 }
 
-/// An empty store without a cleaner, and its clock, which is set by hand.
+/// An empty store without a cleaner thread, and its manual clock.
 pub(crate) fn with_clock() -> (Db, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(1000));
     let options = Options { ttl_cleaner_interval_s: 0, ..Options::default() };

@@ -7,9 +7,9 @@ use super::resp::Resp;
 #[derive(Clone, Debug)]
 pub(crate) enum Check {
     Exact,
-    /// The same elements in any order.
+    /// Equal elements, in any order.
     Unordered,
-    /// The same pairs in any order.
+    /// Equal pairs, in any order.
     UnorderedPairs,
     /// Numbers that depend on the clock: as near as the two sides run to each other.
     Near(i64),
@@ -19,7 +19,7 @@ pub(crate) enum Check {
     Scan {
         pairs: bool,
     },
-    /// The same, of members with scores.
+    /// All members with scores that our iteration found, against one reply of theirs.
     ScanScores,
     /// Exact but for the sign of a score of zero.
     Scores,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lsmkv::types::StatValue;
+use lsmkv::StatValue;
 use lsmkv::{Db, Options};
 
 use super::{Ends, integer};

@@ -92,15 +92,6 @@ class Package(unittest.TestCase):
         )
         self.assertEqual(checked.returncode, 0, checked.stdout)
 
-    def test_the_stub_of_pipelines_is_current(self):
-        spec = importlib.util.spec_from_file_location(
-            "queued_stub", os.path.join(PACKAGE, "tools", "queued_stub.py")
-        )
-        tool = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(tool)
-        with open(tool.STUB) as stub:
-            self.assertEqual(stub.read(), tool.stub(), "run tools/queued_stub.py")
-
     def test_a_missing_or_foreign_library_is_told(self):
         for library, message in (("/nowhere/x.so", "cannot load"), (_library_of_c(), "older than this binding")):
             ran = run(sys.executable, "-c", "import lsmkv", PYTHONPATH=PACKAGE, LSMKV_LIBRARY=library)

@@ -1,5 +1,6 @@
 //! Random options and operations, small when they fail.
 
+use lsmkv::engine::CacheFill;
 use lsmkv::io::mem::CrashMode;
 use lsmkv::{Compression, Options, SyncMode};
 use proptest::collection::vec;
@@ -45,7 +46,7 @@ pub enum Op {
         tree: usize,
         bounds: Bounds,
         steps: Vec<Step>,
-        no_fill: bool,
+        cache_fill: CacheFill,
     },
     OpenSnapshot,
     /// Reads everything of the snapshot `which` and walks it.
@@ -161,19 +162,20 @@ fn reading() -> BoxedStrategy<Op> {
     let walk = (0usize..3, bounds(), steps(), any::<bool>());
     let read_snapshot = (0usize..4, 0usize..3, bounds(), steps());
     prop_oneof![
-        2 => (0usize..3, key()).prop_map(|(tree, key)| Op::Get { tree, key }),
-        1 => (0usize..3, vec(key(), 0..8)).prop_map(|(tree, keys)| Op::MultiGet { tree, keys }),
-        4 => walk.prop_map(|(tree, bounds, steps, no_fill)| Op::Walk { tree, bounds, steps, no_fill }),
-        2 => Just(Op::OpenSnapshot),
-        2 => read_snapshot.prop_map(|(which, tree, bounds, steps)| {
-            Op::ReadSnapshot { which, tree, bounds, steps }
-        }),
-        1 => (0usize..4).prop_map(|which| Op::DropSnapshot { which }),
-        2 => (0usize..3, bounds()).prop_map(|(tree, bounds)| Op::OpenWalk { tree, bounds }),
-        2 => (0usize..4, steps()).prop_map(|(which, steps)| Op::ResumeWalk { which, steps }),
-        1 => (0usize..4).prop_map(|which| Op::DropWalk { which }),
-        1 => Just(Op::Check),
-    ]
+           2 => (0usize..3, key()).prop_map(|(tree, key)| Op::Get { tree, key }),
+           1 => (0usize..3, vec(key(), 0..8)).prop_map(|(tree, keys)| Op::MultiGet { tree, keys }),
+           4 => walk.prop_map(|(tree, bounds, steps, skip)| Op::Walk {
+    tree, bounds, steps, cache_fill: CacheFill::skip_if(skip) }),
+           2 => Just(Op::OpenSnapshot),
+           2 => read_snapshot.prop_map(|(which, tree, bounds, steps)| {
+               Op::ReadSnapshot { which, tree, bounds, steps }
+           }),
+           1 => (0usize..4).prop_map(|which| Op::DropSnapshot { which }),
+           2 => (0usize..3, bounds()).prop_map(|(tree, bounds)| Op::OpenWalk { tree, bounds }),
+           2 => (0usize..4, steps()).prop_map(|(which, steps)| Op::ResumeWalk { which, steps }),
+           1 => (0usize..4).prop_map(|which| Op::DropWalk { which }),
+           1 => Just(Op::Check),
+       ]
     .boxed()
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use bytes::Bytes;
-use lsmkv::engine::{Iter, IterOptions};
+use lsmkv::engine::{CacheFill, Iter, IterOptions};
 
 use super::{Blob, Rows};
 
@@ -26,9 +26,9 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    pub fn options(&self, no_fill: bool) -> IterOptions {
+    pub fn options(&self, cache_fill: CacheFill) -> IterOptions {
         let bytes = |bound: &Option<Blob>| bound.as_ref().map(|b| Bytes::from(b.0.clone()));
-        IterOptions { lower: bytes(&self.lower), upper: bytes(&self.upper), no_fill }
+        IterOptions { lower: bytes(&self.lower), upper: bytes(&self.upper), cache_fill }
     }
 
     fn hold(&self, key: &[u8]) -> bool {

@@ -7,6 +7,7 @@ use super::peers::lsmkv::Lsmkv;
 use super::peers::redis::Redis;
 #[cfg(has_rocksdb)]
 use super::peers::rocksdb_types::RocksdbTypes;
+use super::placement::Placement;
 use crate::Result;
 use crate::plan::Settings;
 
@@ -68,6 +69,11 @@ pub(crate) trait Store: Sized {
     /// Opens an empty store in `dir`.
     fn open(dir: &Path, settings: &Settings) -> Result<Self>;
 
+    /// Binds server and client to cores; a store in process needs no binding.
+    fn place(&mut self, _placement: Placement) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether it can do the command at all.
     fn can(_call: &Call<'_>) -> bool {
         true
@@ -81,7 +87,7 @@ pub(crate) trait Store: Sized {
         Ok(())
     }
 
-    /// What follows is not timed, or is again: a store that has a faster way may take it.
+    /// Says whether the next commands are untimed; a store may then run them in a faster way.
     fn hurry(&mut self, _on: bool) {}
 
     /// Brings the store to rest: everything in tables, merged.

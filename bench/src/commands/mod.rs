@@ -1,13 +1,14 @@
-//! Redis commands on lsmkv and its peers: how many a second, and ratios against the goals.
+//! Redis commands on lsmkv and its peers: how many per second, and ratios against the goals.
 //!
 //! - `rows`: the lines of the table and their goals;
 //! - `plan`, `session`, `work`: a child: what it runs, when it looks at the clock, with which
 //!   arguments;
-//! - `call`, `peers`: a command, and the stores that run it;
+//! - `call`, `peers`, `placement`: a command, the stores that run it, and on which cores;
 //! - `report`: medians, ratios, the table.
 
 mod call;
 pub(crate) mod peers;
+mod placement;
 pub(crate) mod plan;
 mod report;
 pub(crate) mod rows;
@@ -18,6 +19,8 @@ use crate::Result;
 use crate::args::Commands;
 use crate::report::{json, write};
 use crate::runner::{in_child, interleaved};
+use peers::Kind;
+use placement::Placement;
 use session::Task;
 
 /// The name of the subcommand that a child is started with.
@@ -26,10 +29,13 @@ pub(crate) const CHILD: &str = "commands-child";
 /// Whether every peer that is there finished all its repeats.
 pub(crate) fn command(args: &Commands) -> Result<bool> {
     let plan = args.plan();
-    let present = args.wanted_peers().into_iter().filter(|kind| kind.absence().is_none());
-    let peers: Vec<_> = present.map(|kind| (kind, kind.title())).collect();
-    let samples = interleaved(args.dir.as_deref(), args.repeats, &peers, |peer, dir, samples| {
-        in_child(CHILD, &Task { peer, plan: plan.clone(), dir: dir.to_owned() }, samples)
+    let peers = placed(args.wanted_peers())?;
+    let titles: Vec<String> = peers.iter().copied().map(title).collect();
+    let named: Vec<_> = peers.into_iter().zip(titles.iter().map(String::as_str)).collect();
+    let samples = interleaved(args.dir.as_deref(), args.repeats, &named, |peer, dir, samples| {
+        let (peer, placement) = peer;
+        let task = Task { peer, placement, plan: plan.clone(), dir: dir.to_owned() };
+        in_child(CHILD, &task, samples)
     })?;
     let summary = report::Summary::new(&plan, args.repeats, &samples);
     print!("{}", report::render(&summary));
@@ -40,6 +46,30 @@ pub(crate) fn command(args: &Commands) -> Result<bool> {
     Ok(summary.failures.is_empty())
 }
 
+/// A store and, for a server, where it runs: what a child measures.
+type Placed = (Kind, Option<Placement>);
+
+fn title((kind, placement): Placed) -> String {
+    match placement {
+        Some(placement) => format!("{}-{}", kind.title(), placement.word()),
+        None => kind.title().to_owned(),
+    }
+}
+
+/// The peers that are there, a server once for each placement.
+fn placed(wanted: Vec<Kind>) -> Result<Vec<Placed>> {
+    let placements = Placement::possible()?;
+    let mut all = Vec::new();
+    for kind in wanted.into_iter().filter(|kind| kind.absence().is_none()) {
+        if kind.is_server() {
+            all.extend(placements.iter().map(|placement| (kind, Some(*placement))));
+        } else {
+            all.push((kind, None));
+        }
+    }
+    Ok(all)
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -48,14 +78,14 @@ mod tests {
     use crate::args::{Args, Command};
     use crate::event::Event;
     use crate::scratch;
-    use peers::Kind;
     use rows::Row;
 
     fn measured(peer: Kind, options: &[&str]) -> Vec<Row> {
         let args = Args::parse_from([&["bench", "commands", "--num", "400"], options].concat());
         let Some(Command::Commands(args)) = args.command else { panic!("{args:?}") };
         let scratch = scratch::create(None).unwrap();
-        let task = Task { peer, plan: args.plan(), dir: scratch.path().to_owned() };
+        let placement = peer.is_server().then_some(Placement::Together);
+        let task = Task { peer, placement, plan: args.plan(), dir: scratch.path().to_owned() };
         let mut rows = Vec::new();
         session::run(&task, &mut |event| {
             let Event::Rate { row, ops, seconds } = event else { panic!("{event:?}") };

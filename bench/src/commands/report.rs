@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::Placed;
 use super::peers::Kind;
+use super::placement::Placement;
 use super::plan::Plan;
 use super::rows::{DEL_LIMIT_US, Goals, Row};
 use super::work::{Data, ENTRY_BYTES, STRING_BYTES};
@@ -19,7 +21,7 @@ pub(crate) struct Summary {
     repeats: u32,
     peers: Vec<PeerInfo<Kind>>,
     rows: Vec<RowSummary>,
-    /// Not for files: messages may name paths of this machine.
+    /// Not written to files: messages may name paths of this machine.
     #[serde(skip)]
     pub(crate) failures: Vec<String>,
 }
@@ -27,8 +29,12 @@ pub(crate) struct Summary {
 #[derive(Debug, Serialize)]
 struct RowSummary {
     row: Row,
-    /// Commands a second.
+    /// Commands per second; of a server at its better placement.
     rates: BTreeMap<Kind, Spread>,
+    /// Which placement that is.
+    placements: BTreeMap<Kind, Placement>,
+    /// Commands per second of a server at every placement.
+    placed_rates: BTreeMap<Kind, BTreeMap<Placement, Spread>>,
     /// lsmkv's median to each peer's.
     ratios: BTreeMap<Kind, f64>,
     goals: Option<Goals>,
@@ -46,9 +52,9 @@ struct Latency {
 }
 
 impl Summary {
-    pub(crate) fn new(plan: &Plan, repeats: u32, samples: &BTreeMap<Kind, Samples<Row>>) -> Self {
+    pub(crate) fn new(plan: &Plan, repeats: u32, samples: &BTreeMap<Placed, Samples<Row>>) -> Self {
         let peers = Kind::ALL.map(|kind| {
-            let measured = samples.contains_key(&kind);
+            let measured = samples.keys().any(|(measured, _)| *measured == kind);
             PeerInfo::new(kind, kind.version(), measured, kind.absence())
         });
         Self {
@@ -56,17 +62,32 @@ impl Summary {
             repeats,
             peers: peers.into(),
             rows: plan.rows.iter().map(|row| RowSummary::new(*row, samples)).collect(),
-            failures: failures(samples, Kind::title),
+            failures: failures(samples, |(kind, _)| kind.title()),
         }
     }
 }
 
 impl RowSummary {
-    fn new(row: Row, samples: &BTreeMap<Kind, Samples<Row>>) -> Self {
-        let rates: BTreeMap<Kind, Spread> = samples
-            .iter()
-            .filter_map(|(kind, of_peer)| Some((*kind, Spread::of(of_peer.rates.get(&row)?)?)))
-            .collect();
+    fn new(row: Row, samples: &BTreeMap<Placed, Samples<Row>>) -> Self {
+        let mut rates: BTreeMap<Kind, Spread> = BTreeMap::new();
+        let mut placements = BTreeMap::new();
+        let mut placed_rates: BTreeMap<Kind, BTreeMap<Placement, Spread>> = BTreeMap::new();
+        for ((kind, placement), of_peer) in samples {
+            let Some(spread) = of_peer.rates.get(&row).and_then(|rates| Spread::of(rates)) else {
+                continue;
+            };
+            let best = rates.entry(*kind).or_insert(spread);
+            let is_best = spread.median >= best.median;
+            if is_best {
+                *best = spread;
+            }
+            if let Some(placement) = placement {
+                placed_rates.entry(*kind).or_default().insert(*placement, spread);
+                if is_best {
+                    placements.insert(*kind, *placement);
+                }
+            }
+        }
         let rate = |kind| rates.get(&kind).map(|spread| spread.median);
         let others = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Lsmkv);
         let ratios: BTreeMap<Kind, f64> =
@@ -79,7 +100,7 @@ impl RowSummary {
             })
             .collect();
         let latency = rate(Kind::Lsmkv).filter(|_| row == Row::DelBig).map(Latency::of_deletes);
-        Self { row, ratios, goals, verdicts, latency, rates }
+        Self { row, rates, placements, placed_rates, ratios, goals, verdicts, latency }
     }
 }
 
@@ -103,7 +124,8 @@ pub(crate) fn render(summary: &Summary) -> String {
 }
 
 fn rates(summary: &Summary) -> String {
-    let titles = ["/RocksDB-types", "goal", "", "/Redis", "/Redis-x16", "goal", ""];
+    let titles =
+        ["/RocksDB-types", "goal", "", "/Redis", "placed", "/Redis-x16", "goal", "", "placed"];
     let peers = Kind::ALL.map(Kind::title);
     let header = ["thousand/s"].iter().chain(&peers).chain(&titles);
     let mut lines = vec![header.map(|title| (*title).to_owned()).collect::<Vec<_>>()];
@@ -115,7 +137,9 @@ fn rates(summary: &Summary) -> String {
         );
         line.extend(judged(row, Kind::RocksdbTypes));
         line.push(cell(row.ratios.get(&Kind::Redis).copied().map(times)));
+        line.push(placed(row, Kind::Redis));
         line.extend(judged(row, Kind::RedisPipelined));
+        line.push(placed(row, Kind::RedisPipelined));
         lines.push(line);
     }
     align(&lines)
@@ -128,6 +152,10 @@ fn judged(row: &RowSummary, kind: Kind) -> [String; 3] {
         cell(row.goals.and_then(|goals| goal(goals, kind)).map(|goal| format!("{goal}x"))),
         cell(row.verdicts.get(&kind).map(|verdict| verdict.word().to_owned())),
     ]
+}
+
+fn placed(row: &RowSummary, kind: Kind) -> String {
+    cell(row.placements.get(&kind).map(|placement| placement.word().to_owned()))
 }
 
 fn legend(summary: &Summary) -> String {
@@ -152,9 +180,10 @@ fn legend(summary: &Summary) -> String {
          of a tenth.\n\
          lsmkv: in process, log flushed every second. RocksDB-types: lsmkv's encoding on RocksDB \
          in process, log never flushed,\n\
-         write buffer a column family, no locks, no SPOP. Redis: unix socket, one connection, \
+         write buffer per column family, no locks, no SPOP. Redis: unix socket, one connection, \
          append-only file flushed every second,\n\
-         one command at a time and (x16) 16 at once.\n\
+         one command at a time and (x16) 16 at once; server and client on one core (together) and on \
+         two (apart), the better\ncounts, row by row.\n\
          Verdict: met from the goal on, tie from {TIE} of it.\n",
         plan.num,
         summary.repeats,
@@ -180,18 +209,19 @@ mod tests {
     fn example() -> Summary {
         let args = Args::parse_from(["bench", "commands", "--rows", "set,get,del-big"]);
         let Some(Command::Commands(args)) = args.command else { panic!("{args:?}") };
-        let mut samples: BTreeMap<Kind, Samples<Row>> = BTreeMap::new();
-        for (kind, rates) in [
-            (Kind::Lsmkv, [800, 400_000, 500_000]),
-            (Kind::RocksdbTypes, [100_000; 3]),
-            (Kind::RedisPipelined, [400_000; 3]),
+        let mut samples: BTreeMap<Placed, Samples<Row>> = BTreeMap::new();
+        for (kind, placement, rates) in [
+            (Kind::Lsmkv, None, [800, 400_000, 500_000]),
+            (Kind::RocksdbTypes, None, [100_000; 3]),
+            (Kind::RedisPipelined, Some(Placement::Together), [300_000; 3]),
+            (Kind::RedisPipelined, Some(Placement::Apart), [400_000; 3]),
         ] {
-            let of_peer = samples.entry(kind).or_default();
+            let of_peer = samples.entry((kind, placement)).or_default();
             for ops in rates {
                 of_peer.add(Event::Rate { row: Row::Set, ops, seconds: 1.0 });
             }
         }
-        let lsmkv = samples.entry(Kind::Lsmkv).or_default();
+        let lsmkv = samples.entry((Kind::Lsmkv, None)).or_default();
         lsmkv.add(Event::Rate { row: Row::DelBig, ops: 1, seconds: 12.5e-6 });
         lsmkv.failures.push("repeat 3: it fell over".to_owned());
         Summary::new(&args.plan(), 3, &samples)
@@ -204,8 +234,8 @@ mod tests {
             let line = text.lines().find(|line| line.starts_with(start)).unwrap();
             line.split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(line("SET"), "SET 400 100 - 400 4.00x 4x met - 1.00x 2x missed");
-        assert_eq!(line("GET"), "GET - - - - - 4x - - - 2x -");
+        assert_eq!(line("SET"), "SET 400 100 - 400 4.00x 4x met - - 1.00x 2x missed apart");
+        assert_eq!(line("GET"), "GET - - - - - 4x - - - - 2x - -");
         assert!(line("DEL of a hash").ends_with("fields: 12.5 us, at most 10: missed"));
         assert!(line("Redis ").contains("no figures"));
         assert_eq!(line("FAILED"), "FAILED: lsmkv, repeat 3: it fell over");
@@ -220,6 +250,8 @@ mod tests {
         assert_eq!(set["rates"]["rocksdb-types"]["median"], 100_000.0);
         assert_eq!(set["ratios"]["redis-pipelined"], 1.0);
         assert_eq!(set["verdicts"]["rocksdb-types"], "met");
+        assert_eq!(set["placements"]["redis-pipelined"], "apart");
+        assert_eq!(set["placed_rates"]["redis-pipelined"]["together"]["median"], 300_000.0);
         assert_eq!(json["rows"][2]["latency"]["verdict"], "missed");
         assert!(!text.contains("fell over"));
     }

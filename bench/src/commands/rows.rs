@@ -1,4 +1,4 @@
-//! The rows of the table of commands and their goals, as the design's performance page states them.
+//! The rows of the table of commands and their goals.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call::{Answer, Call, Job, Store, dispatch};
 use super::peers::Kind;
+use super::placement::Placement;
 use super::plan::Plan;
 use super::rows::Row;
 use super::work::Data;
@@ -28,6 +29,8 @@ const WARM_UP_DIVISOR: u64 = 10;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Task {
     pub(crate) peer: Kind,
+    /// Cores of a peer that is a server.
+    pub(crate) placement: Option<Placement>,
     pub(crate) plan: Plan,
     pub(crate) dir: PathBuf,
 }
@@ -49,7 +52,10 @@ struct Unopened<'a> {
 impl Job for Unopened<'_> {
     fn run<S: Store>(self) -> Result<()> {
         let plan = &self.task.plan;
-        let store = S::open(&self.task.dir, &plan.settings)?;
+        let mut store = S::open(&self.task.dir, &plan.settings)?;
+        if let Some(placement) = self.task.placement {
+            store.place(placement)?;
+        }
         // One command at a time over a socket takes so long that fewer of them tell enough.
         let timed = if self.task.peer == Kind::Redis { plan.num / 8 } else { plan.num / 2 };
         let data = Data::new(plan.num, plan.seed);
@@ -89,7 +95,7 @@ impl<S: Store> Session<'_, S> {
         self.hurry(done..steps, &mut step)
     }
 
-    /// Times a row that finds everything it needs, and again; a `share`-th of the usual count.
+    /// Times a row that can be repeated, with a `share`-th of the usual number of commands.
     pub(super) fn measure(
         &mut self,
         row: Row,
@@ -105,7 +111,7 @@ impl<S: Store> Session<'_, S> {
         self.time(row, warm_up..warm_up + count, &mut step).map(drop)
     }
 
-    /// Times a row that uses something up: once, without a warm-up.
+    /// Times a row that consumes data: once, without a warm-up.
     pub(super) fn consume(
         &mut self,
         row: Row,
@@ -117,7 +123,7 @@ impl<S: Store> Session<'_, S> {
         self.time(row, 0..self.timed, &mut step).map(drop)
     }
 
-    /// Runs steps that nobody times.
+    /// Runs untimed steps.
     pub(super) fn hurry(
         &mut self,
         mut steps: Range<u64>,

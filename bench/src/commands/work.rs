@@ -34,7 +34,7 @@ pub(super) struct Data {
     entries: Values,
 }
 
-/// Hashes that are alike but for their keys.
+/// Hashes that differ only in their keys.
 #[derive(Clone, Copy)]
 struct Hashes {
     letter: u8,

@@ -1,7 +1,7 @@
 //! fjall: an LSM store in Rust.
 //!
 //! Every insert reaches the operating system before it returns; `synced` adds an `fdatasync`.
-//! Filters are its defaults: 10 bits a key, more in level 0.
+//! Filters are its defaults: 10 bits per key, more in level 0.
 
 use std::path::Path;
 use std::time::Duration;

@@ -20,7 +20,7 @@ pub(crate) struct Summary {
     pub(crate) rows: Vec<RowSummary>,
     pub(crate) fillrandom: BTreeMap<Kind, FillSummary>,
     pub(crate) limits: Vec<Limit>,
-    /// Not for files: messages may name paths of this machine.
+    /// Not written to files: messages may name paths of this machine.
     #[serde(skip)]
     pub(crate) failures: Vec<String>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct PeerInfo<K = Kind> {
 #[derive(Debug, Serialize)]
 pub(crate) struct RowSummary {
     pub(crate) row: Row,
-    /// Operations a second.
+    /// Operations per second.
     pub(crate) rates: BTreeMap<Kind, Spread>,
     /// lsmkv's median to RocksDB's.
     pub(crate) to_rocksdb: Option<f64>,

@@ -88,7 +88,7 @@ fn load<P: Peer>(peer: &P, args: &Big, num: u64, values: &Values) -> Result<()> 
     Ok(())
 }
 
-/// Table blocks read a get, where the peer counts them.
+/// Table blocks read per get, where the peer counts them.
 fn read<P: Peer>(peer: &P, args: &Big, num: u64, values: &Values) -> Result<Option<f64>> {
     let mut random = Random::new(!args.seed);
     let mut right = 0;

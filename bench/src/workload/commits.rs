@@ -39,7 +39,7 @@ pub(crate) fn command(args: &Commits) -> Result<bool> {
     Ok(held)
 }
 
-/// Writes a second, and writes a flush.
+/// Writes per second, and writes per flush.
 fn measured(
     what: &str,
     db: &Db,

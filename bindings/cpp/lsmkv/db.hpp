@@ -14,18 +14,18 @@
 
 namespace lsmkv {
 
-/// The store at one moment, to be read. Used by any number of threads at once.
+/// A read-only view of the store at one moment. Any number of threads may use it at once.
 class Snapshot : public Handle, public Reads<Snapshot>, public Walks<Snapshot> {
 public:
     Snapshot() noexcept = default;
     explicit Snapshot(lsmkv_db *db) noexcept : Handle(db) {}
 
-    /// Another database of it, at the same moment.
+    /// Returns a view of another database, at the moment of this snapshot.
     inline Snapshot select(std::uint32_t number) const;
 };
 
-/// Commands that see the store as it was at the beginning and what they have written themselves,
-/// and that others see at the commit, or never. For one thread at a time.
+/// A transaction. Commands see the store as it was at the beginning, plus the transaction's own
+/// writes. Others see nothing before the commit. One thread at a time may use it.
 class Transaction : public Handle,
                     public Reads<Transaction>,
                     public Writes<Transaction>,
@@ -36,12 +36,12 @@ public:
     Transaction() noexcept = default;
     explicit Transaction(lsmkv_db *db) noexcept : Handle(db) {}
 
-    /// Another database, within the same transaction.
+    /// Returns a handle on another database, within this transaction.
     inline Transaction select(std::uint32_t number);
 };
 
-/// Writes that are noted and run together at the commit: all, or none if one fails. What they
-/// return before that is 0 or empty. For one thread at a time.
+/// Stores write commands and runs them together at the commit: all, or none if one fails. Before
+/// that their results are 0 or empty. One thread at a time may use it.
 class Batch : public Handle,
               public Writes<Batch>,
               public Named<Batch>,
@@ -50,12 +50,13 @@ public:
     Batch() noexcept = default;
     explicit Batch(lsmkv_db *db) noexcept : Handle(db) {}
 
-    /// Empties it; one that was committed can then be used again.
+    /// Removes all commands. A committed batch can then be used again.
     void clear() { try_clear().value(); }
     Result<void> try_clear() noexcept {
         return Result<void>::of([&](lsmkv_err *err) { return lsmkv_batch_clear(handle(), err); });
     }
-    /// Of the commands that follow, 0 at first: those of a higher priority run before.
+    /// Sets the priority of the commands that follow; a new batch has 0. Higher priorities run
+    /// first.
     void priority(std::int32_t priority) { try_priority(priority).value(); }
     Result<void> try_priority(std::int32_t priority) noexcept {
         return Result<void>::of(
@@ -63,8 +64,8 @@ public:
     }
 };
 
-/// What a connection is to a server: command() takes MULTI, EXEC, WATCH, SELECT and the like, and
-/// remembers. For one thread at a time.
+/// A connection to the store. command() accepts MULTI, EXEC, WATCH, SELECT and the other connection
+/// commands, and keeps their state. One thread at a time may use it.
 class Session : public Handle,
                 public Reads<Session>,
                 public Writes<Session>,
@@ -111,19 +112,19 @@ inline Transaction Transaction::select(std::uint32_t number) {
         .value();
 }
 
-/// An open store, or another database or sync mode of one. Used by any number of threads at once;
-/// moving, assigning and destroying it are for one thread alone. When the Db that opened the store
-/// is closed, what was made from it gives LSMKV_CLOSED.
+/// An open store, or another database or sync mode of one. Any number of threads may use it at
+/// once, but only one may move, assign or destroy it. After the Db that opened the store is closed,
+/// objects made from it return LSMKV_CLOSED.
 class Db : public Handle,
            public Reads<Db>,
            public Writes<Db>,
            public Named<Db>,
            public Walks<Db> {
 public:
-    /// None: every call is LSMKV_MISUSE until another is moved here.
+    /// Creates an empty Db. Every call is LSMKV_MISUSE until another Db is moved here.
     Db() noexcept = default;
     explicit Db(lsmkv_db *db) noexcept : Handle(db) {}
-    /// Opens the store in a directory, or an empty one in memory for ":memory:".
+    /// Opens the store in a directory, or an empty store in memory for ":memory:".
     explicit Db(const std::string &path, const Options &options = {})
         : Db(try_open(path, options).value()) {}
     static Result<Db> try_open(const std::string &path, const Options &options = {}) noexcept {
@@ -132,42 +133,42 @@ public:
         });
     }
 
-    /// The store as it is now.
+    /// Makes a snapshot of the store as it is now.
     Snapshot snapshot() const { return try_snapshot().value(); }
     Result<Snapshot> try_snapshot() const noexcept {
         return detail::opened<Snapshot>([&](lsmkv_db **out, lsmkv_err *err) {
             return lsmkv_snapshot(handle(), out, err);
         });
     }
-    /// Another database of the store.
+    /// Returns a handle on another database of the store.
     Db select(std::uint32_t number) const { return try_select(number).value(); }
     Result<Db> try_select(std::uint32_t number) const noexcept {
         return detail::opened<Db>([&](lsmkv_db **out, lsmkv_err *err) {
             return lsmkv_select(handle(), number, out, err);
         });
     }
-    /// The same store, whose writes are as durable as that: "always", "interval" or "off".
+    /// Returns a handle whose writes are as durable as `mode` says: "always", "interval" or "off".
     Db with_sync(const std::string &mode) const { return try_with_sync(mode).value(); }
     Result<Db> try_with_sync(const std::string &mode) const noexcept {
         return detail::opened<Db>([&](lsmkv_db **out, lsmkv_err *err) {
             return lsmkv_with_sync(handle(), mode.c_str(), out, err);
         });
     }
-    /// A connection of its own.
+    /// Makes a session, with connection state of its own.
     Session session() { return try_session().value(); }
     Result<Session> try_session() noexcept {
         return detail::opened<Session>([&](lsmkv_db **out, lsmkv_err *err) {
             return lsmkv_session(handle(), out, err);
         });
     }
-    /// An empty batch. Flag LSMKV_STRICT.
+    /// Makes an empty batch. The only flag is LSMKV_STRICT.
     Batch batch(std::uint32_t flags = 0) { return try_batch(flags).value(); }
     Result<Batch> try_batch(std::uint32_t flags = 0) noexcept {
         return detail::opened<Batch>([&](lsmkv_db **out, lsmkv_err *err) {
             return lsmkv_batch(handle(), flags, out, err);
         });
     }
-    /// Begins a transaction; transact() also commits it, and again after conflicts.
+    /// Begins a transaction. transact() also commits it, and retries after conflicts.
     Transaction begin() { return try_begin().value(); }
     Result<Transaction> try_begin() noexcept {
         return detail::opened<Transaction>([&](lsmkv_db **out, lsmkv_err *err) {
@@ -175,9 +176,9 @@ public:
         });
     }
 
-    /// Runs `body(Transaction &)` in a transaction and commits it; gives what the body gave. After
-    /// a conflict runs it again, at most that many times in all; then throws Error LSMKV_CONFLICT.
-    /// What the body throws rolls back.
+    /// Runs `body(Transaction &)` in a transaction, commits it, and returns the result of the body.
+    /// After a conflict it runs the body again, up to `attempts` times in all, then throws
+    /// Error LSMKV_CONFLICT. An exception of the body rolls back.
     template <typename Body>
     auto transact(Body &&body, unsigned attempts = 100)
         -> std::decay_t<std::invoke_result_t<Body &, Transaction &>> {
@@ -192,13 +193,14 @@ public:
         }
     }
 
-    /// Whether the writes of a ticket are durable; waits that long for it.
+    /// Waits up to `timeout` for the writes of a ticket. Returns whether they are durable.
     bool wait(std::uint64_t ticket, std::chrono::milliseconds timeout) const {
         const auto result = try_wait(ticket, timeout);
         if (result.status() != LSMKV_TIMEOUT) result.value();
         return result.ok();
     }
-    /// The status is LSMKV_TIMEOUT, an error, if they are not.
+    /// Waits up to `timeout` for the writes of a ticket. The status is LSMKV_TIMEOUT, an error, if
+    /// they are not durable.
     Result<void> try_wait(std::uint64_t ticket, std::chrono::milliseconds timeout) const noexcept {
         const auto ms = timeout.count() < 0 ? 0 : static_cast<std::uint64_t>(timeout.count());
         return Result<void>::of(
@@ -208,27 +210,27 @@ public:
     /// Makes every write that has returned durable, whatever the sync mode.
     void sync() { try_sync().value(); }
     Result<void> try_sync() noexcept { return upkeep(lsmkv_sync); }
-    /// Writes the buffers in memory to tables.
+    /// Flushes the memtables to tables.
     void flush() { try_flush().value(); }
     Result<void> try_flush() noexcept { return upkeep(lsmkv_flush); }
-    /// Merges all tables and drops what is dead.
+    /// Merges all tables and drops obsolete data.
     void compact() { try_compact().value(); }
     Result<void> try_compact() noexcept { return upkeep(lsmkv_compact); }
-    /// Tries at once to write again after LSMKV_FULL.
+    /// Retries writing at once after LSMKV_FULL.
     void resume() { try_resume().value(); }
     Result<void> try_resume() noexcept { return upkeep(lsmkv_resume); }
 
-    /// Makes a copy of the store in a directory that must not exist.
+    /// Copies the store to a directory that must not exist.
     void checkpoint(const std::string &directory) const { try_checkpoint(directory).value(); }
     Result<void> try_checkpoint(const std::string &directory) const noexcept {
         return Result<void>::of([&](lsmkv_err *err) {
             return lsmkv_checkpoint(handle(), directory.c_str(), err);
         });
     }
-    /// An array of the problems found in the store; empty if it is sound.
+    /// Checks the store. Returns an array of the problems found, empty if it is sound.
     Reply check() const { return try_check().value(); }
     Result<Reply> try_check() const noexcept { return report(lsmkv_check); }
-    /// A map of names to integers or doubles.
+    /// Returns statistics: a map of names to integers or doubles.
     Reply stats() const { return try_stats().value(); }
     Result<Reply> try_stats() const noexcept { return report(lsmkv_stats); }
 

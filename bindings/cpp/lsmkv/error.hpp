@@ -1,4 +1,4 @@
-// What a call came to: Error is what failing ones throw, Result what their `try_` forms return.
+// The outcome of a call: methods throw Error, and their `try_` forms return Result.
 #ifndef LSMKV_ERROR_HPP
 #define LSMKV_ERROR_HPP
 
@@ -11,7 +11,7 @@
 
 namespace lsmkv {
 
-/// A failed call: what() says what to do, code() is what to branch on.
+/// A failed call. People read what(); code branches on code().
 class Error : public std::runtime_error {
 public:
     explicit Error(const lsmkv_err &err)
@@ -31,17 +31,17 @@ private:
 
 namespace detail {
 
-/// How the output of a C function becomes a T; specialised beside each type.
+/// Turns the output of a C function into a T. Each type has a specialisation beside it.
 template <typename T>
 struct Output;
 
 }  // namespace detail
 
-/// The status of a call, and what it gave: a value if ok(), else a message.
+/// The status of a call, with its value if ok(), otherwise with a message.
 template <typename T>
 class [[nodiscard]] Result {
 public:
-    /// What a call that fills an output comes to: `call(output, err)` gives the status.
+    /// Makes the result of a call that fills an output. `call(output, err)` returns the status.
     template <typename Call>
     static Result of(Call call) {
         Result result;
@@ -50,7 +50,7 @@ public:
         result.value_ = detail::Output<T>::made(status, output);
         return result;
     }
-    /// A failure found before the call.
+    /// Makes a failure that was found before the call.
     static Result failed(lsmkv_status status, const char *message) {
         Result result;
         result.err_ = lsmkv_err{};
@@ -66,10 +66,10 @@ public:
     explicit operator bool() const noexcept { return ok(); }
     /// What happened and what to do about it; empty if ok().
     const char *message() const noexcept { return err_.msg; }
-    /// All that is known of a failure.
+    /// The full detail of a failure.
     const lsmkv_err &detail() const noexcept { return err_; }
 
-    /// The value; throws Error if there is none.
+    /// Returns the value; throws Error if there is none.
     T value() && {
         check();
         return std::move(value_);
@@ -94,12 +94,12 @@ private:
         if (!ok()) throw Error(err_);
     }
 
-    // Not cleared first: every call fills it.
+    // Not initialised: every call fills it.
     lsmkv_err err_;
     T value_{};
 };
 
-/// The status of a call that gives nothing.
+/// The status of a call without a value.
 template <>
 class [[nodiscard]] Result<void> {
 public:

@@ -1,4 +1,4 @@
-// What every handle is: the owner of one lsmkv_db, and commands by name.
+// The base of every handle: ownership of one lsmkv_db, and commands by name.
 #ifndef LSMKV_HANDLE_HPP
 #define LSMKV_HANDLE_HPP
 
@@ -17,7 +17,7 @@
 
 namespace lsmkv {
 
-/// Owns a handle of the C ABI: moves, does not copy, closes at the end.
+/// Owns a handle of the C ABI. It moves, does not copy, and closes at the end.
 class Handle {
 public:
     Handle(Handle &&other) noexcept : db_(std::exchange(other.db_, nullptr)) {}
@@ -30,20 +30,20 @@ public:
     }
     Handle(const Handle &) = delete;
     Handle &operator=(const Handle &) = delete;
-    /// Closes without a report; call close() to hear of a failing flush.
+    /// Closes without a report. Call close() to learn of a failed flush.
     ~Handle() { lsmkv_close(db_, nullptr); }
 
-    /// Ends what the handle is; of an opened store: flushes, and releases the directory. The handle
-    /// is closed whether or not it throws.
+    /// Closes the handle. The handle of an opened store flushes and releases the directory. The
+    /// handle is closed even if this throws.
     void close() { try_close().value(); }
     Result<void> try_close() noexcept {
         return Result<void>::of(
             [&](lsmkv_err *err) { return lsmkv_close(std::exchange(db_, nullptr), err); });
     }
 
-    /// For calls of the C ABI. Still belongs to this.
+    /// The handle for calls of the C ABI. This object keeps ownership.
     lsmkv_db *handle() const noexcept { return db_; }
-    /// Whether there is a handle: false when closed or moved from.
+    /// Whether there is an open handle: false after close() and after a move.
     explicit operator bool() const noexcept { return db_ != nullptr; }
 
 protected:
@@ -56,7 +56,7 @@ private:
 
 namespace detail {
 
-/// Handles that C functions give are taken over.
+/// Takes ownership of handles that C functions return.
 template <typename T>
 struct HandleOutput {
     using type = lsmkv_db *;
@@ -83,7 +83,7 @@ public:
 
 private:
     void number(std::size_t n) {
-        // What does not fit cannot be a command: the call refuses the result.
+        // A longer text cannot be a command: the call refuses the block.
         const auto low = n > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(n);
         for (unsigned shift = 0; shift < 32; shift += 8) {
             bytes_.push_back(static_cast<char>((low >> shift) & 0xffU));
@@ -92,11 +92,11 @@ private:
     std::string bytes_;
 };
 
-/// Any command by name, as Redis would run it. An error of the command is a reply that is_error().
+/// Runs any command by name, like Redis. An error of the command is a reply that is_error().
 template <typename Self>
 class Named {
 public:
-    /// `db.command({"ZADD", "board", "12", "alice"})`.
+    /// Runs one command: `db.command({"ZADD", "board", "12", "alice"})`.
     Reply command(const Strings &words) { return try_command(words).value(); }
     Result<Reply> try_command(const Strings &words) {
         std::vector<const std::uint8_t *> argv;
@@ -110,7 +110,7 @@ public:
         });
     }
 
-    /// Several commands in one call; an array with the reply of each.
+    /// Runs several commands in one call. Returns an array with one reply per command.
     Reply command(const Packed &commands) { return try_command(commands).value(); }
     Result<Reply> try_command(const Packed &commands) noexcept {
         return Result<Reply>::of([&](lsmkv_reply **out, lsmkv_err *err) {
@@ -127,7 +127,7 @@ private:
 template <typename Self>
 class Walks {
 public:
-    /// The keys within the bounds in the order of their bytes, as they are now. Flags
+    /// Walks over the keys within the bounds in byte order, as they are now. Flags:
     /// LSMKV_ITER_REVERSE, LSMKV_ITER_VALUES, LSMKV_ITER_NO_FILL.
     Iterator iterate(const Bounds &bounds = {}, std::uint32_t flags = 0) const {
         return try_iterate(bounds, flags).value();
@@ -142,32 +142,32 @@ public:
     }
 };
 
-/// What ends a transaction or a batch.
+/// Commits or rolls back a transaction or a batch.
 template <typename Self>
 class Commits {
 public:
-    /// Makes all writes visible at once. Error LSMKV_CONFLICT: a key that the transaction has read
-    /// or written was changed meanwhile; begin again.
+    /// Makes all writes visible at once. Throws Error LSMKV_CONFLICT if another commit changed a
+    /// key that the transaction read or wrote: begin again.
     void commit() { try_commit().value(); }
     Result<void> try_commit() noexcept {
         return Result<void>::of([&](lsmkv_err *err) { return lsmkv_commit(raw(), err); });
     }
-    /// Waits for other writers no longer than that; then Error LSMKV_TIMEOUT, and it can be
-    /// committed again.
+    /// Commits, and waits at most `limit` for other writers. Then throws Error LSMKV_TIMEOUT, and
+    /// the commit can be repeated.
     void commit(std::chrono::milliseconds limit) { try_commit(limit).value(); }
     Result<void> try_commit(std::chrono::milliseconds limit) noexcept {
         const auto ms = limit.count() < 0 ? 0 : static_cast<std::uint64_t>(limit.count());
         return Result<void>::of(
             [&](lsmkv_err *err) { return lsmkv_commit_timeout(raw(), ms, err); });
     }
-    /// Does not wait for the device; the ticket is for Db::wait.
+    /// Commits without waiting for the device. Returns a ticket for Db::wait.
     std::uint64_t commit_async() { return try_commit_async().value(); }
     Result<std::uint64_t> try_commit_async() noexcept {
         return Result<std::uint64_t>::of([&](std::uint64_t *ticket, lsmkv_err *err) {
             return lsmkv_commit_async(raw(), ticket, err);
         });
     }
-    /// Forgets all writes.
+    /// Discards all writes.
     void rollback() { try_rollback().value(); }
     Result<void> try_rollback() noexcept {
         return Result<void>::of([&](lsmkv_err *err) { return lsmkv_rollback(raw(), err); });

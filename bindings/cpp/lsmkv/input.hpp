@@ -1,5 +1,5 @@
-// What commands take beside single keys and values: several of them, as initializer lists or
-// containers. All only point at the caller's bytes and live for one call.
+// Parameters with several keys or values, from initializer lists or containers. They only point at
+// the caller's bytes and live for one call.
 #ifndef LSMKV_INPUT_HPP
 #define LSMKV_INPUT_HPP
 
@@ -26,7 +26,7 @@ inline lsmkv_slice slice(std::string_view bytes) noexcept {
 template <typename Container>
 using ElementOf = decltype(*std::begin(std::declval<const Container &>()));
 
-/// Bytes or their absence, where C takes a pointer to a slice or NULL.
+/// Bytes or nothing, where C takes a pointer to a slice or NULL.
 class MaybeSlice {
 public:
     explicit MaybeSlice(const std::optional<std::string_view> &bytes) noexcept
@@ -120,7 +120,7 @@ private:
     std::vector<double> scores_;
 };
 
-/// Several Ts one after the other in memory: an initializer list, a vector, an array.
+/// Several Ts in contiguous memory: an initializer list, a vector, an array.
 template <typename T>
 class List {
 public:
@@ -143,12 +143,12 @@ private:
     std::size_t size_ = 0;
 };
 
-/// The keys from `lo` to `hi`, `hi` not included; what is left out is open.
+/// The keys from `lo` to `hi`, `hi` excluded. An absent bound leaves that end open.
 struct Bounds {
     std::optional<std::string> lo{};
     std::optional<std::string> hi{};
 
-    /// The keys that begin with these bytes.
+    /// The bounds of the keys that begin with these bytes.
     static Bounds prefix(std::string_view bytes) {
         std::string end(bytes);
         while (!end.empty() && end.back() == '\xff') end.pop_back();

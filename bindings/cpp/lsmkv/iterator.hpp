@@ -1,4 +1,4 @@
-// Walks over the keys of a store, a range: for (const auto &entry : db.iterate()) ...
+// Walks over the keys of a store as a range: for (const auto &entry : db.iterate()) ...
 #ifndef LSMKV_ITERATOR_HPP
 #define LSMKV_ITERATOR_HPP
 
@@ -14,21 +14,21 @@
 
 namespace lsmkv {
 
-/// Where a walk is. The bytes are valid until it moves on.
+/// The key at which a walk is. The bytes are valid until the walk moves on.
 struct Entry {
     std::string_view key;
-    /// LSMKV_STRING, LSMKV_HASH and so on.
+    /// The type: LSMKV_STRING, LSMKV_HASH and so on.
     std::int32_t type = 0;
-    /// Of a string, if LSMKV_ITER_VALUES was given.
+    /// The value of a string, if LSMKV_ITER_VALUES was given.
     std::string_view value;
 };
 
-/// A walk: from where it is to the end, once. For one thread at a time; it keeps the files of its
-/// moment, and may outlive the store (LSMKV_CLOSED).
+/// A walk over keys, once, from its position to the end. One thread at a time may use it. It keeps
+/// the files that it reads, and may outlive the store (LSMKV_CLOSED).
 class Iterator {
 public:
     Iterator() noexcept = default;
-    /// Takes over an iterator of the C ABI.
+    /// Takes ownership of an iterator of the C ABI.
     explicit Iterator(lsmkv_iter *iter) noexcept : iter_(iter) {}
     Iterator(Iterator &&other) noexcept
         : iter_(std::exchange(other.iter_, nullptr)), entry_(other.entry_) {}
@@ -44,22 +44,23 @@ public:
     Iterator &operator=(const Iterator &) = delete;
     ~Iterator() { lsmkv_iter_free(iter_); }
 
-    /// To the next key; false at the end. Throws on damage: an end is always the end.
+    /// Moves to the next key. Returns false at the end, and throws on damage, so false always means
+    /// the end.
     bool next() {
         lsmkv_err err;
         const lsmkv_status status = advance(&err);
         if (status < 0) throw Error(err);
         return status == LSMKV_OK;
     }
-    /// The status is LSMKV_DONE at the end.
+    /// Moves to the next key. The status is LSMKV_DONE at the end.
     Result<void> try_next() noexcept {
         return Result<void>::of([&](lsmkv_err *err) { return advance(err); });
     }
-    /// Where it is, after a next() that was true.
+    /// The current key, after next() returned true.
     const Entry &entry() const noexcept { return entry_; }
 
-    /// Several keys in one call: an array of key and type in turn, or of key, type and value;
-    /// nothing at the end.
+    /// Returns several keys in one call: an array of alternating key and type, or key, type and
+    /// value. Returns nothing at the end.
     std::optional<Reply> next_chunk(std::size_t max_items, std::size_t max_bytes = 1 << 20) {
         return try_next_chunk(max_items, max_bytes).value();
     }

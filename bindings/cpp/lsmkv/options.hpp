@@ -13,14 +13,14 @@
 
 namespace lsmkv {
 
-/// What an option is.
+/// The description of an option.
 struct OptionInfo {
     std::string_view name;
     std::string_view default_value;
     std::string_view doc;
 };
 
-/// Options for opening: `{{"sync", "always"}, {"memory_budget", "64MiB"}}`; the others have their
+/// Options for opening: `{{"sync", "always"}, {"memory_budget", "64MiB"}}`. Others have their
 /// defaults. An unknown name or value throws Error, which names the nearest one.
 class Options {
 public:
@@ -49,7 +49,7 @@ public:
         });
     }
 
-    /// Every option there is.
+    /// Returns every option.
     static std::vector<OptionInfo> all() {
         std::vector<OptionInfo> found;
         const char *name, *value, *doc;
@@ -59,7 +59,7 @@ public:
         return found;
     }
 
-    /// For calls of the C ABI. Still belongs to this.
+    /// The options for calls of the C ABI. This object keeps ownership.
     const lsmkv_options *handle() const noexcept { return options_; }
 
 private:

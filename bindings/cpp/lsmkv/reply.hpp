@@ -1,5 +1,5 @@
 // Replies: a tree of nodes that is read in place. A Node points into a Reply and is valid as long
-// as that lives; a Reply owns its bytes and outlives the store.
+// as the Reply lives. A Reply owns its bytes and outlives the store.
 //
 //     for (auto item : db.lrange("queue", 0, -1)) std::cout << item.view();
 //     for (auto [field, value] : db.hgetall("user:1").pairs()) ...
@@ -20,7 +20,7 @@
 
 namespace lsmkv {
 
-/// What a node is.
+/// The kind of a node.
 enum class Kind : std::int32_t {
     nil = LSMKV_REPLY_NIL,
     status = LSMKV_REPLY_STATUS,
@@ -42,8 +42,8 @@ class PairIterator;
 template <typename Owner>
 class PairRange;
 
-/// A part of a reply: nothing, a text, a number, or a range of further nodes. What asks for
-/// something that it is not throws Error, of an error node with the text Redis gives it.
+/// A node of a reply: nil, a text, a number, or a range of further nodes. A method that does not
+/// fit the kind throws Error; for an error node, the Error has Redis's text.
 class Node {
 public:
     Node() noexcept = default;
@@ -54,7 +54,7 @@ public:
     bool is_nil() const noexcept { return kind() == Kind::nil; }
     bool is_error() const noexcept { return kind() == Kind::error; }
 
-    /// The bytes of a text; also of an error.
+    /// The bytes of a text or an error.
     std::string_view view() const {
         switch (kind()) {
             case Kind::error:
@@ -70,7 +70,7 @@ public:
     }
     /// A copy of the bytes of a text.
     std::string str() const { return std::string(view()); }
-    /// The bytes of a text; nothing if the node is nil.
+    /// The bytes of a text; nothing for nil.
     std::optional<std::string_view> maybe() const {
         if (is_nil()) return std::nullopt;
         return view();
@@ -88,29 +88,29 @@ public:
         std::memcpy(&number, &at_->num, sizeof number);
         return number;
     }
-    /// This, unless it is an error: then throws it.
+    /// Returns this node; throws if it is an error.
     const Node &checked() const {
         if (is_error()) throw mismatch("");
         return *this;
     }
 
-    /// Whether it has children (a map: a key and a value in turn).
+    /// Whether the node has children (a map alternates keys and values).
     bool is_aggregate() const noexcept {
         return kind() == Kind::array || kind() == Kind::map || kind() == Kind::set ||
                kind() == Kind::push;
     }
-    /// The number of children; 0 of what cannot have any.
+    /// The number of children; 0 for a node that cannot have any.
     std::size_t size() const noexcept {
         return is_aggregate() ? static_cast<std::size_t>(at_->num) : 0;
     }
     bool empty() const noexcept { return size() == 0; }
     inline NodeIterator begin() const;
     inline NodeIterator end() const;
-    /// Child number `index`, from 0; takes as long as there are nodes before it.
+    /// Returns child `index`, from 0. The cost grows with the nodes before it.
     inline Node operator[](std::size_t index) const;
-    /// The children two by two: of a map, or of a range that alternates.
+    /// The children in pairs, of a map or of a range that alternates.
     inline PairRange<Node> pairs() const;
-    /// Copies of the children's texts.
+    /// Returns copies of the children's texts.
     inline std::vector<std::string> strings() const;
 
 protected:
@@ -123,7 +123,7 @@ private:
         if (!is_error()) return Error(LSMKV_INVALID, otherwise);
         return Error(LSMKV_INVALID, str().c_str());
     }
-    /// The node after this one and all that belongs to it.
+    /// The node after this one and its descendants.
     const lsmkv_node *past() const noexcept { return is_aggregate() ? nodes_ + at_->off : at_ + 1; }
 
     const lsmkv_node *nodes_ = nullptr;
@@ -131,7 +131,7 @@ private:
     const std::uint8_t *arena_ = nullptr;
 };
 
-/// Over the children of a node.
+/// Iterates over the children of a node.
 class NodeIterator {
 public:
     using iterator_concept = std::forward_iterator_tag;
@@ -165,7 +165,7 @@ private:
     Node node_;
 };
 
-/// Over the children of a node, two by two.
+/// Iterates over the children of a node in pairs.
 class PairIterator {
 public:
     using iterator_concept = std::forward_iterator_tag;
@@ -197,7 +197,7 @@ private:
     NodeIterator first_;
 };
 
-/// The children of a node, two by two. Owner is Node, or Reply for a range that keeps it alive.
+/// The children of a node in pairs. Owner is Node, or Reply for a range that keeps it alive.
 template <typename Owner>
 class PairRange {
 public:
@@ -234,11 +234,11 @@ inline std::vector<std::string> Node::strings() const {
     return all;
 }
 
-/// The answer of a command, and the node it is.
+/// The reply of a command. It is also its own root node.
 class Reply : public Node {
 public:
     Reply() noexcept = default;
-    /// Takes over a reply of the C ABI; NULL is a reply that is nil.
+    /// Takes ownership of a reply of the C ABI; NULL becomes nil.
     explicit Reply(lsmkv_reply *reply) noexcept : Node(root(reply)), reply_(reply) {}
     Reply(Reply &&other) noexcept
         : Node(std::exchange(static_cast<Node &>(other), Node())),
@@ -256,10 +256,10 @@ public:
     ~Reply() { lsmkv_reply_free(reply_); }
 
     PairRange<Node> pairs() const & { return Node::pairs(); }
-    /// Of a reply that nobody else holds: the range holds it.
+    /// Returns the children in pairs. The range keeps a temporary reply alive.
     PairRange<Reply> pairs() && { return PairRange<Reply>(std::move(*this)); }
 
-    /// For calls of the C ABI. Still belongs to this.
+    /// The reply for calls of the C ABI. This object keeps ownership.
     const lsmkv_reply *handle() const noexcept { return reply_; }
 
 private:

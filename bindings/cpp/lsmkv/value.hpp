@@ -1,4 +1,4 @@
-// What calls give: numbers, and bytes pinned in the library's memory.
+// Results of calls: numbers, and bytes pinned in the library's memory.
 #ifndef LSMKV_VALUE_HPP
 #define LSMKV_VALUE_HPP
 
@@ -13,12 +13,12 @@
 
 namespace lsmkv {
 
-/// Bytes pinned in the library's memory, not copied: valid until it is destroyed, also after the
-/// store is closed.
+/// Bytes pinned in the library's memory, not copied. They are valid until this is destroyed, even
+/// after the store is closed.
 class Value {
 public:
     Value() noexcept = default;
-    /// Takes over a buffer of the C ABI.
+    /// Takes ownership of a buffer of the C ABI.
     explicit Value(const lsmkv_buf &buf) noexcept : buf_(buf) {}
     Value(Value &&other) noexcept : buf_(std::exchange(other.buf_, lsmkv_buf{})) {}
     Value &operator=(Value &&other) noexcept {
@@ -32,11 +32,11 @@ public:
     Value &operator=(const Value &) = delete;
     ~Value() { lsmkv_buf_release(&buf_); }
 
-    /// The bytes, for as long as this lives.
+    /// The bytes, valid as long as this lives.
     std::string_view view() const noexcept {
         return {reinterpret_cast<const char *>(buf_.data), buf_.len};
     }
-    /// A copy of the bytes.
+    /// Returns a copy of the bytes.
     std::string str() const { return std::string(view()); }
     const char *data() const noexcept { return reinterpret_cast<const char *>(buf_.data); }
     std::size_t size() const noexcept { return buf_.len; }
@@ -46,7 +46,7 @@ private:
     lsmkv_buf buf_{};
 };
 
-/// What SET did: whether the key has the new value, and the old one if there was one.
+/// The result of SET: whether the key has the new value, and the old value if there was one.
 struct Replaced {
     bool done = false;
     std::optional<Value> old;
@@ -54,7 +54,7 @@ struct Replaced {
 
 namespace detail {
 
-/// Outputs that are what they seem.
+/// Outputs that need no conversion.
 template <typename T>
 struct Plain {
     using type = T;
@@ -69,7 +69,7 @@ struct Output<std::int32_t> : Plain<std::int32_t> {};
 template <>
 struct Output<double> : Plain<double> {};
 
-/// Yes or no is a number in C.
+/// C represents a boolean as a number.
 template <>
 struct Output<bool> {
     using type = std::int64_t;
@@ -104,7 +104,7 @@ struct Output<Replaced> {
     }
 };
 
-/// Something, unless the status says that there is nothing.
+/// A value, unless the status says that there is none.
 template <typename T>
 struct Output<std::optional<T>> {
     using type = typename Output<T>::type;
@@ -123,7 +123,7 @@ struct Output<std::optional<Value>> {
     }
 };
 
-/// A length, which may be larger than the room there was for the bytes (LSMKV_TOO_SMALL).
+/// A length. It may exceed the caller's buffer (LSMKV_TOO_SMALL).
 template <>
 struct Output<std::optional<std::size_t>> {
     using type = std::size_t;

@@ -103,7 +103,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # redis-py is needed for its adapter alone.
+    # Only the adapter needs redis-py.
     if name in ("Connection", "ConnectionPool"):
         from . import _redis
 

@@ -1,4 +1,4 @@
-"""`Batch`: writes that are noted and run together, all or none."""
+"""`Batch`: stores write commands and runs them together, all or none."""
 
 from typing import Any, Callable, Optional, Type
 
@@ -12,13 +12,13 @@ from ._values import EncodableT, V, pack
 
 
 class _BatchHandle(Handle[V]):
-    """The handle of a batch: its commands have no results."""
+    """The handle of a batch. Its commands have no results."""
 
 
 class Batch(Queued[V]):
-    """Write commands return the batch, so that calls can be chained. One thread at a time.
+    """Stores write commands. Each returns the batch for chaining. One thread at a time may use it.
 
-    As a context manager it commits at the end, unless there was an exception.
+    As a context manager it commits at the end, unless an exception occurred.
     """
 
     def __init__(self, handle: Handle[V], strict: bool = False) -> None:
@@ -37,12 +37,12 @@ class Batch(Queued[V]):
         return self
 
     def priority(self, priority: int) -> "Batch[V]":
-        """Of the commands that follow: those of a higher one run first."""
+        """Sets the priority of the commands that follow: higher ones run first."""
         self._on._call(lib.lsmkv_batch_priority, priority)
         return self
 
     def clear(self) -> None:
-        """Empties it; one that was committed can then be used again."""
+        """Removes all commands. A committed batch can then be used again."""
         self._on._call(lib.lsmkv_batch_clear)
         self._over = False
 
@@ -55,13 +55,13 @@ class Batch(Queued[V]):
         self._over = True
 
     def commit_async(self) -> int:
-        """Commits without waiting for the device; a ticket for `DB.wait`."""
+        """Commits without waiting for the device. Returns a ticket for `DB.wait`."""
         ticket = commit_async(self._on)
         self._over = True
         return ticket
 
     def close(self) -> None:
-        """Ends it; what was not committed is forgotten."""
+        """Closes the batch and discards commands that were not committed."""
         self._on.close()
 
     def __enter__(self) -> "Batch[V]":

@@ -1,4 +1,4 @@
-"""`DB`: an open store, and what can be made of it."""
+"""`DB`: an open store, and the objects made from it."""
 
 import ctypes
 import os
@@ -40,13 +40,13 @@ class OptionInfo(NamedTuple):
 
 
 def version() -> str:
-    """The version of the library that is loaded."""
+    """Returns the version of the loaded library."""
     text: bytes = lib.lsmkv_version()
     return text.decode()
 
 
 def options() -> Dict[str, OptionInfo]:
-    """Every option of `open`, with its default and what it does."""
+    """Returns every option of `open` with its default and what it does."""
     found: Dict[str, OptionInfo] = {}
     texts = [ctypes.c_char_p() for _ in range(3)]
     while lib.lsmkv_options_info(len(found), *map(ctypes.byref, texts)) == OK:
@@ -68,10 +68,10 @@ def open(path: PathT = ":memory:", *, decode_responses: Literal[True], **options
 def open(
     path: PathT = ":memory:", *, decode_responses: bool = False, **options: object
 ) -> "Union[DB[bytes], DB[str]]":
-    """Opens the store in a directory, or an empty one in memory for ":memory:".
+    """Opens the store in a directory, or an empty store in memory for ":memory:".
 
-    Values come back as bytes, or as str with `decode_responses`. `lsmkv.options()` lists the
-    options of the store: lsmkv.open("cache", memory_budget="64MiB", sync="always").
+    Values are bytes, or str with `decode_responses`. `lsmkv.options()` lists the options of the
+    store: lsmkv.open("cache", memory_budget="64MiB", sync="always").
     """
     if decode_responses:
         return DB[str](path, decoded, options)
@@ -105,21 +105,21 @@ class DB(Handle[V]):
         return DB
 
     def select(self, index: int) -> "DB[V]":
-        """Another database of the same store, from 0."""
+        """Returns a handle on another database of the store, from 0."""
         selected = super().select(index)
         assert isinstance(selected, DB)
         return selected
 
     def with_sync(self, mode: str) -> "DB[V]":
-        """The same store, with writes that are as durable as another sync mode says."""
+        """Returns a handle whose writes are as durable as `mode` says."""
         return self._make(DB, lib.lsmkv_with_sync, mode.encode())
 
     def snapshot(self) -> Snapshot[V]:
-        """The store as it is now, for reading: `with db.snapshot() as s`."""
+        """Returns a read-only view of the store as it is now: `with db.snapshot() as s`."""
         return self._make(Snapshot, lib.lsmkv_snapshot)
 
     def batch(self, strict: bool = False) -> Batch[V]:
-        """Writes that are noted and run all or not at all: `with db.batch() as b`."""
+        """Returns a batch, whose writes run all or not at all: `with db.batch() as b`."""
         return Batch(self, strict)
 
     def begin(self) -> Transaction[V]:
@@ -147,10 +147,10 @@ class DB(Handle[V]):
         value_from_callable: bool = False,
         watch_delay: Optional[float] = None,
     ) -> Any:
-        """Without arguments a transaction: `with db.transaction() as t`.
+        """Without arguments begins a transaction: `with db.transaction() as t`.
 
-        With a function it is redis-py's: runs `func(pipe)` on a pipeline that watches keys, and
-        executes it, again and again until no watched key was changed meanwhile.
+        With a function it works like redis-py: it runs `func(pipe)` on a pipeline that watches the
+        keys and executes it, and repeats that until no watched key changes meanwhile.
         """
         if func is None:
             return self.begin()
@@ -167,9 +167,9 @@ class DB(Handle[V]):
                         time.sleep(watch_delay)
 
     def transact(self, func: Callable[[Transaction[V]], T], retries: Optional[int] = None) -> T:
-        """Runs `func` in a transaction and commits it; what it returned.
+        """Runs `func` in a transaction, commits it, and returns the result of `func`.
 
-        After a conflict it runs again, at most `retries` times, on what is then there.
+        After a conflict it runs again on the new state, at most `retries` times.
         """
         while True:
             try:
@@ -182,7 +182,7 @@ class DB(Handle[V]):
                         raise
 
     def wait(self, ticket: int, timeout_ms: int) -> bool:
-        """Waits until the writes of a ticket are durable; whether they are."""
+        """Waits until the writes of a ticket are durable. Returns whether they are."""
         out = take()
         status = lib.lsmkv_wait(self._handle, ticket, timeout_ms, out.err_at)
         if status == TIMEOUT:
@@ -195,30 +195,30 @@ class DB(Handle[V]):
         self._call(lib.lsmkv_sync)
 
     def flush(self) -> None:
-        """Writes the buffers in memory to tables."""
+        """Flushes the memtables to tables."""
         self._call(lib.lsmkv_flush)
 
     def compact(self) -> None:
-        """Merges all tables and drops what is dead."""
+        """Merges all tables and drops obsolete data."""
         self._call(lib.lsmkv_compact)
 
     def resume(self) -> None:
-        """Tries at once to write again after the disk was full."""
+        """Retries writing at once after the disk was full."""
         self._call(lib.lsmkv_resume)
 
     def checkpoint(self, directory: PathT) -> None:
-        """Makes a copy of the store, as it is now, in a directory that does not exist."""
+        """Copies the store, as it is now, to a directory that does not exist."""
         self._call(lib.lsmkv_checkpoint, _path_bytes(directory))
 
     def check(self) -> List[str]:
-        """Reads everything; what is wrong with it, if anything."""
+        """Checks the whole store. Returns the problems found, an empty list if it is sound."""
         out = take()
         status = lib.lsmkv_check(self._handle, out.pointer_at, out.err_at)
         found: List[Any] = self._reply(status, out)
         return [item if isinstance(item, str) else item.decode() for item in found]
 
     def stats(self) -> Dict[str, Union[int, float]]:
-        """What the store holds and has done, by name."""
+        """Returns statistics of the store by name."""
         out = take()
         status = lib.lsmkv_stats(self._handle, out.pointer_at, out.err_at)
         raw: List[Any] = self._reply(status, out)

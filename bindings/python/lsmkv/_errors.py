@@ -1,4 +1,4 @@
-"""Failures as exceptions: one base class, and a class for each status a program may branch on.
+"""Exceptions: one base class, and a class for each status that a program may branch on.
 
 Names that redis-py has too (ResponseError, WatchError, ReadOnlyError, DataError, TimeoutError)
 mean the same here.
@@ -29,13 +29,13 @@ class DataError(Error, TypeError):
 
 
 class MisuseError(Error):
-    """A rule of the API was broken, such as using a closed store."""
+    """The caller broke a rule of the API, for example by using a closed store."""
 
     code = -1
 
 
 class ResponseError(Error):
-    """A command was refused, as a Redis server would have refused it."""
+    """A command was refused, as a Redis server would refuse it."""
 
 
 class InvalidError(ResponseError, ValueError):
@@ -93,11 +93,11 @@ class NoSuchKeyError(ResponseError, LookupError):
 
 
 class ExecAbortError(ResponseError):
-    """A transaction was not run, since one of its commands was refused when it was queued."""
+    """EXEC did not run the transaction, since a queued command had been refused."""
 
 
 class WatchError(Error):
-    """A key that a transaction depends on was changed meanwhile; nothing was written."""
+    """Another commit changed a key that the transaction depends on; nothing was written."""
 
     code = -11
 
@@ -112,7 +112,7 @@ class ReadOnlyError(ResponseError):
 
 
 class DegradedError(Error):
-    """Writes are off since a fault, until the store is opened again."""
+    """Writes are off after a fault, until the store is opened again."""
 
     code = -13
 
@@ -124,7 +124,7 @@ class FullError(Error):
 
 
 class IOError(Error):
-    """The operating system refused an operation; `os_errno` says how."""
+    """The operating system refused an operation; `os_errno` has its number."""
 
     code = -15
 
@@ -154,7 +154,7 @@ class ForkedError(MisuseError):
 
 
 class PanicError(Error):
-    """A defect of the library was caught; the store takes no more writes."""
+    """A defect of the library was caught; the store accepts no more writes."""
 
     code = -20
 
@@ -192,7 +192,7 @@ def _with_codes(base: Type[Error]) -> Dict[int, Type[Error]]:
 
 _BY_STATUS = _with_codes(Error)
 
-# Errors of commands say what they are by their text.
+# The text of a command's error tells its class.
 _BY_PREFIX = [
     ("WRONGTYPE ", WrongTypeError),
     ("EXECABORT ", ExecAbortError),
@@ -210,12 +210,12 @@ _BY_PREFIX = [
 
 
 def from_status(code: int, os_errno: int, message: str) -> Error:
-    """The exception for a failed call."""
+    """Returns the exception for a failed call."""
     return _BY_STATUS.get(code, Error)(without_prefix(message), code, os_errno)
 
 
 def from_reply(text: str) -> ResponseError:
-    """The exception for an error that a command replied."""
+    """Returns the exception for an error that a command replied."""
     for prefix, kind in _BY_PREFIX:
         if text.startswith(prefix):
             return kind(without_prefix(text))
@@ -223,5 +223,5 @@ def from_reply(text: str) -> ResponseError:
 
 
 def without_prefix(text: str) -> str:
-    """As redis-py does, without the general prefix."""
+    """Removes the general prefix, as redis-py does."""
     return text[4:] if text.startswith("ERR ") else text

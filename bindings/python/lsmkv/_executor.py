@@ -1,4 +1,4 @@
-"""What every class with commands has: a way to run one, and what text comes back as."""
+"""The base of every class with commands: how a command runs, and the type of its texts."""
 
 from typing import Any, Callable, Generic, TypeVar
 
@@ -8,17 +8,17 @@ T = TypeVar("T")
 
 
 class Executor(Generic[V]):
-    """Runs commands. A store does it at once; a pipeline holds them back."""
+    """Runs commands. A store runs them at once; a pipeline queues them."""
 
     _text: Callable[[bytes], Any]
 
-    # The result's type follows from what the method that returns it declares.
+    # The declared type of the calling method decides the result's type.
     def _execute(
         self, answer: Callable[[Any], Any], name: bytes, *args: EncodableT
     ) -> T:  # type: ignore[type-var]
         raise NotImplementedError
 
     def execute_command(self, name: str, *args: EncodableT) -> Any:
-        """Any command by name; its reply as RESP2 shapes it, numbers as numbers."""
+        """Runs any command by name. Returns its reply in the shape of RESP2, numbers as numbers."""
         words = name.split()
         return self._execute(lambda raw: raw, words[0].upper().encode(), *words[1:], *args)

@@ -13,19 +13,19 @@ from ._signatures import ABI_VERSION, SIGNATURES
 
 
 class Err(Structure):
-    """lsmkv_err."""
+    """The struct lsmkv_err."""
 
     _fields_ = [("code", c_int32), ("os_errno", c_int32), ("msg", c_char * 248)]
 
 
 class Buf(Structure):
-    """lsmkv_buf."""
+    """The struct lsmkv_buf."""
 
     _fields_ = [("data", c_void_p), ("len", c_size_t), ("owner", c_void_p)]
 
 
 class Slice(Structure):
-    """lsmkv_slice."""
+    """The struct lsmkv_slice."""
 
     _fields_ = [("data", c_void_p), ("len", c_size_t)]
 
@@ -72,7 +72,7 @@ def _load() -> ctypes.CDLL:
 
 lib = _load()
 
-# lsmkv_get_into without declared arguments, for a caller that gives it bytes and what `from_param`
-# made of everything else: ctypes then has nothing to convert, and a read costs a third less.
+# lsmkv_get_into without declared argument types, for a caller that passes bytes and results of
+# `from_param`: ctypes then has nothing to convert, and a read costs a third less.
 bare_get_into = lib["lsmkv_get_into"]
 bare_get_into.restype = c_int32

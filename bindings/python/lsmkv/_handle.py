@@ -1,4 +1,4 @@
-"""`Handle`: what commands run on: a store, one of its databases, a snapshot, a transaction."""
+"""`Handle`: runs commands on a store, one of its databases, a snapshot or a transaction."""
 
 import ctypes
 import weakref
@@ -26,14 +26,14 @@ _ROOM = c_size_t.from_param(READ_BYTES)
 
 
 def decoded(data: bytes) -> str:
-    """Text as str."""
+    """Decodes text to str."""
     return data.decode()
 
 
 class Handle(Direct[V], Commands[V]):
-    """Every command, run at once. A context manager that closes it."""
+    """Runs every command at once. As a context manager it closes itself."""
 
-    # What it was made of is kept open as long as it lives.
+    # The handle that this one was made from stays open as long as this one lives.
     _parent: Optional["Handle[V]"] = None
     # Whether MULTI and EXEC group the commands of a pipeline here.
     _groups = True
@@ -44,12 +44,12 @@ class Handle(Direct[V], Commands[V]):
         self._text = text
         self._plain = text is same
         self._shapes = _reply.Shapes(text)
-        # Runs when the object is collected or the interpreter ends. In a forked child the
-        # library itself refuses.
+        # Runs when the object is collected or the interpreter ends. In a forked child the library
+        # itself refuses.
         self._finalizer = weakref.finalize(self, lib.lsmkv_close, handle, None)
 
     def _make(self, kind: Type[H], function: Any, *args: Any) -> H:
-        """A handle made of this one."""
+        """Returns a handle made from this one."""
         out = take()
         status = function(self._handle, *args, out.pointer_at, out.err_at)
         if status < 0:
@@ -65,7 +65,7 @@ class Handle(Direct[V], Commands[V]):
         self._done(function(self._handle, *args, out.err_at), out)
 
     def close(self) -> None:
-        """Ends it. Closing again does nothing."""
+        """Closes the handle. Closing it again does nothing."""
         if self._finalizer.detach() is not None:
             handle, self._handle, self._this = self._handle, None, None
             out = take()
@@ -89,7 +89,7 @@ class Handle(Direct[V], Commands[V]):
         return answer(raw)
 
     def _run(self, block: bytes) -> Any:
-        """Runs packed commands: the raw value of each."""
+        """Runs packed commands. Returns the raw value of each reply."""
         out = take()
         status = _packed(self._handle, block, len(block), out.pointer_at, out.err_at)
         if status < 0:
@@ -99,8 +99,8 @@ class Handle(Direct[V], Commands[V]):
         return _reply.decode(reply, self._shapes)
 
     def get(self, name: EncodableT) -> Optional[V]:
-        """The value of a key, or None."""
-        # Written out, since this is what is called most: see bench/python.py.
+        """Returns the value of a key, or None."""
+        # Inlined, since this is the most frequent call: see bench/python.py.
         key = name if type(name) is bytes else encode(name)
         try:
             out = free.pop()
@@ -125,14 +125,14 @@ class Handle(Direct[V], Commands[V]):
         return self._maybe_bytes(status, out)
 
     def get_view(self, name: EncodableT) -> Optional[memoryview]:
-        """The value of a key without copying it, or None. It stays readable after `close`."""
+        """Returns the value of a key without a copy, or None. It stays readable after `close`."""
         key, buf, out = encode(name), Buf(), take()
         status = lib.lsmkv_get(self._handle, key, len(key), ctypes.addressof(buf), out.err_at)
         self._done(status, out)
         if status == NOT_FOUND:
             return None
         array = (ctypes.c_char * buf.len).from_address(buf.data)
-        # The view keeps the array, and the array's end releases the buffer; not at exit, when
+        # The view keeps the array alive, and the array's end releases the buffer. Not at exit, when
         # somebody may still read.
         weakref.finalize(array, lib.lsmkv_buf_release, ctypes.byref(buf)).atexit = False
         return memoryview(array).toreadonly().cast("B")
@@ -159,15 +159,15 @@ class Handle(Direct[V], Commands[V]):
     set.__doc__ = Commands.set.__doc__
 
     def incr(self, name: EncodableT, amount: int = 1) -> int:
-        """Adds to a number."""
+        """Adds to the integer of a key."""
         return self.incrby(name, amount)
 
     def decr(self, name: EncodableT, amount: int = 1) -> int:
-        """Takes from a number."""
+        """Subtracts from the integer of a key."""
         return self.decrby(name, amount)
 
     def select(self, index: int) -> "Handle[V]":
-        """The same with another database selected."""
+        """Returns a handle with another database selected."""
         if not fits(index) or not 0 <= index < 1 << 32:
             raise ValueError("there is no database %r" % (index,))
         return self._make(type(self)._selected(), lib.lsmkv_select, index)
@@ -180,9 +180,9 @@ class Handle(Direct[V], Commands[V]):
         return self._make(Session, lib.lsmkv_session)
 
     def pipeline(self, transaction: bool = True, shard_hint: object = None) -> Pipeline[V]:
-        """Commands to be run together by `execute`, as redis-py has it.
+        """Returns a pipeline, whose `execute` runs its commands together, as in redis-py.
 
-        With `transaction`, nobody sees a part of them. Here all of them cost one call.
+        With `transaction`, others never see a part of the writes. All commands cost one call.
         """
         return Pipeline(self, transaction and self._groups)
 
@@ -193,7 +193,7 @@ class Handle(Direct[V], Commands[V]):
         reverse: bool = False,
         fill_cache: bool = True,
     ) -> Iterator[V]:
-        """The keys from `lo` to before `hi` in the order of their bytes, as they are now."""
+        """Walks over the keys from `lo` to before `hi` in byte order, as they are now."""
         flags = (ITER_REVERSE if reverse else 0) | (0 if fill_cache else ITER_NO_FILL)
         return chain.from_iterable(chunk[::2] for chunk in Chunks(self, lo, hi, flags))
 
@@ -204,7 +204,7 @@ class Handle(Direct[V], Commands[V]):
         reverse: bool = False,
         fill_cache: bool = True,
     ) -> Iterator[Item[V]]:
-        """As `iter_keys`, each key with its type and, if it is a string, its value."""
+        """Walks over keys like `iter_keys`, each with its type and, for a string, its value."""
         flags = (ITER_REVERSE if reverse else 0) | (0 if fill_cache else ITER_NO_FILL)
         return chain.from_iterable(map(items, Chunks(self, lo, hi, flags | ITER_VALUES)))
 
@@ -229,4 +229,4 @@ class Handle(Direct[V], Commands[V]):
 
 
 class Session(Handle[V]):
-    """What a connection is to a server: takes MULTI, WATCH and SELECT. One thread at a time."""
+    """A connection to the store: accepts MULTI, WATCH and SELECT. For one thread at a time."""

@@ -1,7 +1,7 @@
-"""Keys in the order of their bytes, fetched in chunks.
+"""Walks over keys in byte order, fetched in chunks.
 
-A walk sees the store as it was when it began. What goes wrong on the way is raised: a walk that
-ends has seen everything.
+A walk sees the store as it was when the walk began. It raises every error, so a walk that ends
+has seen everything.
 """
 
 import weakref
@@ -17,7 +17,7 @@ from ._values import EncodableT, V, encode
 if TYPE_CHECKING:
     from ._handle import Handle
 
-# A chunk ends with the key that fills one of these.
+# A chunk ends with the key that reaches one of these.
 _ITEMS = 1000
 _BYTES = 1 << 20
 
@@ -28,7 +28,7 @@ Item = Tuple[V, str, Optional[V]]
 
 
 def _bound(bound: Optional[EncodableT]) -> Tuple[Optional[int], object]:
-    """The address of a bound, and what is to be kept during the call."""
+    """Returns the address of a bound, and the object to keep alive during the call."""
     if bound is None:
         return None, None
     data = encode(bound)
@@ -37,7 +37,7 @@ def _bound(bound: Optional[EncodableT]) -> Tuple[Optional[int], object]:
 
 
 class Chunks:
-    """A walk, some keys a step: lists of keys, types and perhaps values in turn."""
+    """A walk in chunks: lists that alternate keys, types and perhaps values."""
 
     def __init__(
         self,
@@ -82,6 +82,6 @@ class Chunks:
 
 
 def items(chunk: List[Any]) -> Iterator[Item[Any]]:
-    """The keys of a chunk with their types and values."""
+    """Returns the keys of a chunk with their types and values."""
     types = [_TYPES.get(kind, str(kind)) for kind in chunk[1::3]]
     return zip(chunk[::3], types, chunk[2::3])

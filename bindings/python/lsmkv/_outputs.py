@@ -1,8 +1,8 @@
-"""Where C functions put what they give, and how it becomes a result.
+"""The outputs of C functions, and how they become results.
 
-Making ctypes objects costs more than the call, so sets of outputs are kept and used again. A
-set is taken for one call and given back after it, instead of belonging to a thread: a signal
-handler or a finalizer that runs in the middle of a call takes another one.
+Making ctypes objects costs more than the call, so sets of outputs are reused. A call takes a set
+and gives it back. A set does not belong to a thread: a signal handler or a finalizer that runs
+in the middle of a call takes another one.
 """
 
 import ctypes
@@ -14,12 +14,12 @@ from ._ffi import Buf, Err, lib
 from ._signatures import MISUSE, NOT_FOUND
 from ._values import V
 
-# A value that is longer is fetched again, into a buffer of its own.
+# A longer value is fetched again, into a buffer of its own.
 READ_BYTES = 16 * 1024
 
 
 class Outputs:
-    """One of each output, with its address."""
+    """One output of each type, with its address."""
 
     __slots__ = (
         "err",
@@ -56,7 +56,7 @@ class Outputs:
         self.buf_at = addressof(self.buf)
         self.room = ctypes.create_string_buffer(READ_BYTES)
         self.room_at = addressof(self.room)
-        # For `bare_get_into`: arguments that are made already.
+        # Ready-made arguments for `bare_get_into`.
         self.room_p = c_void_p.from_param(self.room_at)
         self.size_p = c_void_p.from_param(self.size_at)
         self.err_p = c_void_p.from_param(self.err_at)
@@ -67,7 +67,7 @@ give = free.append
 
 
 def take() -> Outputs:
-    """Outputs for one call; after it, `give` them back."""
+    """Takes outputs for one call. `give` returns them afterwards."""
     try:
         return free.pop()
     except IndexError:
@@ -75,18 +75,18 @@ def take() -> Outputs:
 
 
 def failure(status: int, out: Outputs) -> _errors.Error:
-    """The exception for a failed call, whose outputs are given back."""
+    """Returns the exception for a failed call, and gives its outputs back."""
     message = out.err.msg.decode("utf-8", "replace")
     os_errno = out.err.os_errno
     give(out)
-    # What was closed here is NULL for the library.
+    # The library sees a closed handle as NULL.
     if status == MISUSE and message.startswith("db is NULL"):
         return _errors.ClosedError("the handle was closed: open or make it again")
     return _errors.from_status(status, os_errno, message)
 
 
 class Caller(Generic[V]):
-    """Calls functions on a handle: each method makes a result of a status and its outputs."""
+    """Calls functions on a handle. Each method turns a status and its outputs into a result."""
 
     _handle: Optional[int]
     _text: Callable[[bytes], Any]

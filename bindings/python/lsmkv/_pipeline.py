@@ -1,4 +1,4 @@
-"""`Pipeline`: commands that are gathered and run in one call, in redis-py's shape."""
+"""`Pipeline`: queues commands and runs them in one call, as in redis-py."""
 
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Type
 
@@ -16,10 +16,10 @@ _SET = pack(b"SET", (b"", b""))[0]
 
 
 class Pipeline(Queued[V]):
-    """Every command returns the pipeline, so that calls can be chained; `execute` runs them.
+    """Queues commands. Each returns the pipeline for chaining; `execute` runs them.
 
-    After `watch`, commands run at once and return their results, until `multi`; `execute` then
-    raises WatchError if a watched key was changed by others. One thread at a time.
+    After `watch`, commands run at once and return their results, until `multi`. `execute` then
+    raises WatchError if others changed a watched key. One thread at a time may use it.
     """
 
     def __init__(self, handle: "Handle[V]", transaction: bool = True) -> None:
@@ -28,13 +28,13 @@ class Pipeline(Queued[V]):
         self.transaction = transaction
         self.explicit_transaction = False
         self._session: Optional["Session[V]"] = None
-        # The commands, packed, and what makes a result of the reply of each.
+        # The packed commands, and the function that turns each reply into a result.
         self._parts: List[bytes] = []
         self._answers: List[Callable[[Any], Any]] = []
 
     @property
     def watching(self) -> bool:
-        """Whether keys are watched."""
+        """Whether the pipeline watches keys."""
         return self._session is not None
 
     def __enter__(self) -> "Pipeline[V]":
@@ -50,7 +50,7 @@ class Pipeline(Queued[V]):
         return True
 
     def reset(self) -> None:
-        """Forgets the commands and the watched keys."""
+        """Removes the commands and the watched keys."""
         self._parts = []
         self._answers = []
         self.explicit_transaction = False
@@ -83,7 +83,7 @@ class Pipeline(Queued[V]):
         """Sets the value of a key."""
         if self._session is None and ex is px is exat is pxat is None:
             if not (nx or xx or keepttl or get):
-                # `_execute` written out, since pipelines are mostly made of this.
+                # `_execute` inlined, since pipelines mostly consist of SET.
                 key = name if type(name) is bytes else encode(name)
                 data = value if type(value) is bytes else encode(value)
                 if len(key) < 4096 and len(data) < 4096:
@@ -93,7 +93,7 @@ class Pipeline(Queued[V]):
         return super().set(name, value, ex, px, nx, xx, keepttl, get, exat, pxat)
 
     def watch(self, *names: EncodableT) -> bool:
-        """Watches keys: `execute` does nothing if one of them is changed before it."""
+        """Watches keys: `execute` does nothing if one of them changes before it."""
         if self.explicit_transaction:
             raise MisuseError("Cannot issue a WATCH after a MULTI")
         if self._session is None:
@@ -102,14 +102,14 @@ class Pipeline(Queued[V]):
         return done
 
     def unwatch(self) -> bool:
-        """Watches nothing any more."""
+        """Stops watching all keys."""
         session, self._session = self._session, None
         if session is not None:
             session.close()
         return True
 
     def multi(self) -> None:
-        """From here on commands are gathered again."""
+        """Starts queueing commands again after `watch`."""
         if self.explicit_transaction:
             raise MisuseError("Cannot issue nested calls to MULTI")
         if self._answers:
@@ -117,7 +117,7 @@ class Pipeline(Queued[V]):
         self.explicit_transaction = True
 
     def discard(self) -> None:
-        """Forgets the commands and the watched keys."""
+        """Removes the commands and the watched keys."""
         self.reset()
 
     def immediate_execute_command(self, name: str, *args: EncodableT) -> Any:
@@ -125,9 +125,9 @@ class Pipeline(Queued[V]):
         return (self._session or self._on)._execute(as_is, name.upper().encode(), *args)
 
     def execute(self, raise_on_error: bool = True) -> List[Any]:
-        """Runs the commands: the result of each.
+        """Runs the commands. Returns the result of each.
 
-        The first error is raised, or else stands in the place of its result.
+        The first error is raised; without `raise_on_error` it is the result of its command.
         """
         answers, block = self._answers, b"".join(self._parts)
         try:
@@ -173,7 +173,7 @@ def _results(
 
 
 def _annotated(error: Exception, number: int, block: bytes) -> Exception:
-    """The error, which says of which command it is."""
+    """Returns the error with the command that caused it."""
     text = b" ".join(words(block, number)).decode("utf-8", "replace")
     shown = text if len(text) <= 100 else text[:97] + "..."
     error.args = (

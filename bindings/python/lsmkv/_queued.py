@@ -1,7 +1,7 @@
-"""Commands that are held back: the same methods, of which a pipeline makes something else.
+"""Commands that are queued: the methods of `Commands`, which a pipeline or batch runs later.
 
-For type checkers there is a stub, made by tools/queued_stub.py: there each method returns Any,
-since what it returns depends on the state of the pipeline.
+A generated stub declares for type checkers that each method returns Any, since its result depends
+on the state of the pipeline.
 """
 
 from ._values import V
@@ -9,4 +9,4 @@ from .commands import Commands
 
 
 class Queued(Commands[V]):
-    """See the module's documentation."""
+    """The commands of a pipeline or batch."""

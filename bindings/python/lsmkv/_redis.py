@@ -1,8 +1,8 @@
 """redis-py in process: `redis.Redis(connection_pool=lsmkv.ConnectionPool(path))`.
 
-A connection is a session of the store, so pipelines, transactions and SELECT are what they are
-with a server. Commands are packed as the library takes them instead of as RESP, and replies have
-the shapes that RESP2 would give them. Works with redis-py 4, 5, 6, 7 and 8.
+A connection is a session of the store, so pipelines, transactions and SELECT behave as with a
+server. Commands are packed in the library's form instead of RESP, and replies have the shapes of
+RESP2. Works with redis-py 4, 5, 6, 7 and 8.
 """
 
 import inspect
@@ -35,7 +35,7 @@ _PARAMETERS = inspect.signature(AbstractConnection.__init__).parameters
 
 
 class _Replies(BaseParser):
-    """In the place of a parser: the replies that were not read yet."""
+    """Replaces a parser: holds the replies that were not read yet."""
 
     def __init__(self, socket_read_size: int = 0) -> None:
         self.waiting: Deque[Any] = deque()
@@ -56,13 +56,13 @@ class _Replies(BaseParser):
 
 
 class _Link:
-    """In the place of a socket: a session of the store."""
+    """Replaces a socket: a session of the store."""
 
     def __init__(self, session: Session[bytes]) -> None:
         self.session = session
 
     def shutdown(self, how: int) -> None:
-        """Nothing is under way."""
+        """Reports that no data is pending."""
 
     def close(self) -> None:
         self.session.close()
@@ -103,31 +103,31 @@ class Connection(AbstractConnection):
         return "lsmkv: %s" % exception
 
     def on_connect(self) -> None:
-        """Selects the database; there is nobody to greet."""
+        """Selects the database. There is no server to greet."""
         self._parser.on_connect(self)
         if self.db:
             self.send_command("SELECT", self.db, check_health=False)
             self.read_response()
 
     def on_connect_check_health(self, check_health: bool = True) -> None:
-        """As `on_connect`."""
+        """Selects the database, like `on_connect`."""
         self.on_connect()
 
     def pack_command(self, *args: Any) -> List[bytes]:
-        """One command in the library's own form."""
+        """Packs one command in the library's form."""
         name = args[0].encode() if isinstance(args[0], str) else args[0]
         words = name.split() if b" " in name else [name]
         encoded = tuple(map(self.encoder.encode, args[1:]))
         return [b"".join(pack(words[0], (*words[1:], *encoded)))]
 
     def pack_commands(self, commands: Iterable[Any]) -> List[bytes]:
-        """Several commands in the library's own form."""
+        """Packs several commands in the library's form."""
         return [block for command in commands for block in self.pack_command(*command)]
 
     def send_packed_command(
         self, command: Union[bytes, Iterable[bytes]], check_health: bool = True
     ) -> None:
-        """Runs commands; their replies wait to be read."""
+        """Runs commands and queues their replies for reading."""
         connection: Any = self
         if not self._sock:
             connection.connect()
@@ -140,15 +140,15 @@ class Connection(AbstractConnection):
             raise _translated(error) from error
 
     def send_command(self, *args: Any, **kwargs: Any) -> None:
-        """Runs a command; its reply waits to be read."""
+        """Runs a command and queues its reply for reading."""
         self.send_packed_command(self.pack_command(*args))
 
 
 class ConnectionPool(redis.connection.ConnectionPool):
     """Opens a store for redis-py; `close` closes it.
 
-    Options are those of `lsmkv.open`, and of a redis-py connection (decode_responses, db, ...).
-    A store that is open already is given as `store`, and stays open.
+    Takes the options of `lsmkv.open` and of a redis-py connection (decode_responses, db, ...).
+    A store that is already open is passed as `store`, and stays open.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class ConnectionPool(redis.connection.ConnectionPool):
         )
 
     def close(self) -> None:
-        """Ends the connections, and closes the store if the pool opened it."""
+        """Closes the connections, and the store if the pool opened it."""
         self.disconnect()
         if self._opened:
             self.store.close()
@@ -183,7 +183,7 @@ class ConnectionPool(redis.connection.ConnectionPool):
 
 
 def _translated(error: _errors.Error) -> exceptions.RedisError:
-    """The exception that redis-py would raise."""
+    """Returns the exception that redis-py would raise."""
     if isinstance(error, _errors.ReadOnlyError):
         return exceptions.ReadOnlyError(str(error))
     if isinstance(error, _errors.ResponseError):

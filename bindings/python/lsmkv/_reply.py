@@ -1,8 +1,8 @@
-"""From a reply of the library to Python objects.
+"""Turns replies of the library into Python objects.
 
-A reply is an array of nodes in pre-order and one block of bytes; both are copied at once and
-walked here, which costs less than a call for each part. Aggregates become lists (a map: keys and
-values in turn), as RESP2 has them; what a command makes of them is in `_answers`.
+A reply is an array of nodes in preorder and one block of bytes. Both are copied at once and walked
+here, which costs less than a call per node. Aggregates become lists as in RESP2 (a map alternates
+keys and values); `_answers` gives them the shape of each command.
 """
 
 import ctypes
@@ -27,19 +27,19 @@ from ._signatures import (
 
 
 def same(data: bytes) -> bytes:
-    """Text as bytes."""
+    """Returns text as bytes."""
     return data
 
 
 class Shapes(NamedTuple):
-    """What parts of a reply become."""
+    """The Python objects that the parts of a reply become."""
 
     text: Callable[[bytes], Any]
     error: Callable[[str], Exception] = _errors.from_reply
     real: Callable[[float], Any] = float
 
 
-# Kind, number, offset and length; flags are left out.
+# Kind, number, offset and length, without flags.
 _NODE = Struct("=i4xqQQ")
 _AGGREGATES = frozenset((REPLY_ARRAY, REPLY_MAP, REPLY_SET, REPLY_PUSH))
 _bits = Struct("=q").pack
@@ -47,7 +47,7 @@ _double = Struct("=d").unpack
 
 
 class _View(ctypes.Structure):
-    """Where `lsmkv_reply_view` says what."""
+    """The outputs of `lsmkv_reply_view`."""
 
     _fields_ = [
         ("nodes", ctypes.c_void_p),
@@ -61,7 +61,7 @@ _views: List[Tuple[_View, List[int]]] = []
 
 
 def _view() -> Tuple[_View, List[int]]:
-    """A view, kept from an earlier reply if there is one, and the addresses of its fields."""
+    """Returns a view, reused from an earlier reply if possible, and the addresses of its fields."""
     try:
         return _views.pop()
     except IndexError:
@@ -71,7 +71,7 @@ def _view() -> Tuple[_View, List[int]]:
 
 
 def decode(reply: int, shapes: Shapes) -> Any:
-    """The value of a reply, which is freed. An error in it becomes an exception object."""
+    """Returns the value of a reply and frees it. An error in it becomes an exception object."""
     kept = _view()
     view, fields = kept
     try:
@@ -85,7 +85,7 @@ def decode(reply: int, shapes: Shapes) -> Any:
 
 
 def _value(index: int, nodes: bytes, arena: bytes, shapes: Shapes) -> Any:
-    """The value of the node at an index."""
+    """Returns the value of the node at an index."""
     kind, num, off, length = _NODE.unpack_from(nodes, index * _NODE.size)
     if kind not in _AGGREGATES:
         return _scalar(kind, num, arena[off : off + length], shapes)
@@ -103,8 +103,8 @@ def _value(index: int, nodes: bytes, arena: bytes, shapes: Shapes) -> Any:
 
 
 def _flat(nodes: bytes, arena: bytes, shapes: Shapes) -> List[Any]:
-    """Nodes of which none has children (an aggregate among them is empty), column by column:
-    most are all of one kind."""
+    """Returns the values of nodes without children (an aggregate among them is empty), column by
+    column: most are all of one kind."""
     words = memoryview(nodes).cast("q")
     kinds = memoryview(nodes).cast("i")[::8].tolist()
     kind, count = kinds[0], len(kinds)

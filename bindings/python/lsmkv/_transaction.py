@@ -9,26 +9,26 @@ from ._values import V
 
 
 class Snapshot(Handle[V]):
-    """The store as it was at a moment. Usable from any number of threads."""
+    """The store as it was at one moment. Any number of threads may use it."""
 
     _groups = False
 
 
 class Transaction(Handle[V]):
-    """Reads see the store as it was at the beginning and what was written here since; others see
-    nothing before the commit. One thread at a time.
+    """A transaction. Reads see the store as it was at the beginning, plus its own writes. Others
+    see nothing before the commit. One thread at a time may use it.
 
-    As a context manager it commits at the end, or rolls back if there was an exception.
+    As a context manager it commits at the end, or rolls back after an exception.
     """
 
     _groups = False
     _over = False
 
     def commit(self, timeout_ms: Optional[int] = None) -> None:
-        """Makes the writes visible at once; WatchError if a key it touched was changed.
+        """Makes the writes visible at once. Raises WatchError if a key it touched has changed.
 
-        With a timeout, TimeoutError if other writers of its keys did not let go before; it can
-        then be committed again.
+        With a timeout it raises TimeoutError if other writers hold its keys for longer. It can then
+        be committed again.
         """
         if timeout_ms is None:
             self._over = True
@@ -38,12 +38,12 @@ class Transaction(Handle[V]):
             self._over = True
 
     def commit_async(self) -> int:
-        """Commits without waiting for the device; a ticket for `DB.wait`."""
+        """Commits without waiting for the device. Returns a ticket for `DB.wait`."""
         self._over = True
         return commit_async(self)
 
     def rollback(self) -> None:
-        """Forgets the writes."""
+        """Discards the writes."""
         self._over = True
         self._call(lib.lsmkv_rollback)
 
@@ -56,7 +56,7 @@ class Transaction(Handle[V]):
 
 
 def commit_async(handle: Handle[Any]) -> int:
-    """Commits a transaction or a batch; its ticket."""
+    """Commits a transaction or a batch. Returns its ticket."""
     out = take()
     status = lib.lsmkv_commit_async(handle._handle, out.number_at, out.err_at)
     if status < 0:

@@ -1,7 +1,7 @@
-"""What goes into a command: which types it takes, their bytes, and how commands are packed.
+"""The arguments of commands: their types, their bytes, and how commands are packed.
 
-As in redis-py, text is encoded as UTF-8 and a number is its text. What can change while the
-interpreter lock is released (bytearray, memoryview) is copied first.
+As in redis-py, text is encoded as UTF-8 and a number is its text. Objects that can change while
+the interpreter lock is released (bytearray, memoryview) are copied first.
 """
 
 from datetime import datetime, timedelta
@@ -15,12 +15,12 @@ KeysT = Union[EncodableT, Iterable[EncodableT]]
 ExpiryT = Union[int, timedelta]
 AbsExpiryT = Union[int, datetime]
 
-# What values come back as: bytes, or str with decode_responses.
+# The type of returned values: bytes, or str with decode_responses.
 V = TypeVar("V", bound=Union[bytes, str])
 
 
 def encode(value: EncodableT) -> bytes:
-    """The bytes of a key, value or number."""
+    """Returns the bytes of a key, value or number."""
     kind = type(value)
     if kind is bytes:
         return value  # type: ignore[return-value]
@@ -39,7 +39,7 @@ def encode(value: EncodableT) -> bytes:
 
 
 def fits(value: Any) -> bool:
-    """Whether it is an integer of 64 bits: ctypes would cut a larger one off silently."""
+    """Checks that a number has 64 bits: ctypes would silently truncate a larger one."""
     return type(value) is int and -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF
 
 
@@ -50,7 +50,7 @@ _heads: Dict[Tuple[bytes, int], bytes] = {}
 
 
 def pack(name: bytes, args: Tuple[EncodableT, ...]) -> List[bytes]:
-    """One command for `lsmkv_command_packed`, in parts to be joined."""
+    """Packs one command for `lsmkv_command_packed`, in parts to be joined."""
     key = (name, len(args))
     try:
         parts = [_heads[key]]
@@ -68,7 +68,7 @@ def pack(name: bytes, args: Tuple[EncodableT, ...]) -> List[bytes]:
 
 
 def words(block: bytes, number: int) -> List[bytes]:
-    """The words of a command in a block of packed ones."""
+    """Returns the words of a command in a block of packed ones."""
     at = 0
     for _ in range(number + 1):
         found, count = [], _of_u32(block, at)[0]
@@ -81,27 +81,27 @@ def words(block: bytes, number: int) -> List[bytes]:
 
 
 def listed(keys: KeysT, args: Tuple[EncodableT, ...] = ()) -> List[EncodableT]:
-    """redis-py's `keys, *args`: one key or several, and more of them."""
+    """Flattens redis-py's `keys, *args`: one key or several, and more of them."""
     if isinstance(keys, (bytes, bytearray, memoryview, str, int, float)):
         return [keys, *args]
     return [*keys, *args]
 
 
 def seconds(time: ExpiryT) -> int:
-    """A duration in seconds."""
+    """Returns a duration in seconds."""
     return int(time.total_seconds()) if isinstance(time, timedelta) else time
 
 
 def milliseconds(time: ExpiryT) -> int:
-    """A duration in milliseconds."""
+    """Returns a duration in milliseconds."""
     return int(time.total_seconds() * 1000) if isinstance(time, timedelta) else time
 
 
 def second_of(when: AbsExpiryT) -> int:
-    """A moment, in seconds since 1970."""
+    """Returns a Unix time in seconds."""
     return int(when.timestamp()) if isinstance(when, datetime) else when
 
 
 def millisecond_of(when: AbsExpiryT) -> int:
-    """A moment, in milliseconds since 1970."""
+    """Returns a Unix time in milliseconds."""
     return int(when.timestamp() * 1000) if isinstance(when, datetime) else when

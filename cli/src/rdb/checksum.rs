@@ -22,7 +22,7 @@ const fn table() -> [u64; 256] {
     table
 }
 
-/// The checksum of what gave `crc` so far, followed by `bytes`.
+/// Continues the checksum `crc` with `bytes`.
 pub(super) fn update(mut crc: u64, bytes: &[u8]) -> u64 {
     for byte in bytes {
         let [low, ..] = crc.to_le_bytes();

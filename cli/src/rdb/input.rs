@@ -1,4 +1,4 @@
-//! The bytes of a dump: lengths, strings and numbers, with position and checksum.
+//! The bytes of a dump: lengths, strings and numbers, with the offset and the checksum.
 
 use std::io::Read;
 
@@ -7,16 +7,16 @@ use bytes::Bytes;
 use super::{checksum, lzf};
 use crate::failure::Failure;
 
-/// The longest string Redis has.
-const LONGEST: u64 = 512 << 20;
+/// The maximum length of a string in Redis.
+const MAX_STRING: u64 = 512 << 20;
 
-/// A length, or how a string is stored in its place.
+/// A length, or the special encoding of a string.
 pub(super) enum Length {
     Plain(u64),
     Special(u8),
 }
 
-/// See the module's documentation.
+/// A reader of dump files.
 pub(super) struct Input<R> {
     input: R,
     offset: u64,
@@ -28,18 +28,18 @@ impl<R: Read> Input<R> {
         Self { input, offset: 0, crc: 0 }
     }
 
-    /// A failure at this place of the file.
+    /// A failure at the current offset.
     pub(super) fn failure(&self, what: &str) -> Failure {
         Failure::new(format!("the dump is damaged before offset {}: {what}", self.offset))
     }
 
-    /// The checksum of what was read so far.
+    /// The checksum of the bytes read so far.
     pub(super) fn checksum(&self) -> u64 {
         self.crc
     }
 
     pub(super) fn bytes(&mut self, length: u64) -> Result<Vec<u8>, Failure> {
-        if length > LONGEST {
+        if length > MAX_STRING {
             return Err(self.failure("a length is beyond what Redis stores"));
         }
         let mut bytes = Vec::new();
@@ -105,14 +105,14 @@ impl<R: Read> Input<R> {
             Length::Special(3) => {
                 let (packed, length) = (self.length()?, self.length()?);
                 let packed = self.bytes(packed)?;
-                let unpacked = lzf::unpack(&packed, length.min(LONGEST + 1));
+                let unpacked = lzf::unpack(&packed, length.min(MAX_STRING + 1));
                 unpacked.ok_or_else(|| self.failure("a compressed string does not unpack"))?.into()
             }
             Length::Special(_) => return Err(self.failure("a string has an unknown form")),
         })
     }
 
-    /// A score as versions before 4.0 write it.
+    /// Reads a score as versions before 4.0 write it.
     pub(super) fn text_score(&mut self) -> Result<f64, Failure> {
         let score = match self.byte()? {
             253 => None,

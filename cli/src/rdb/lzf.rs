@@ -1,12 +1,12 @@
 //! LZF decompression.
 //!
-//! A byte below 32: so many and one literal bytes follow. Otherwise its upper three bits are a
-//! length, 7 saying that a byte to be added follows, and its lower five with the next byte a
-//! distance back; length + 2 bytes from there are repeated.
+//! A control byte below 32 precedes that number plus one literal bytes. Otherwise its upper three
+//! bits are a length; the value 7 means that the next byte is added to it. The lower five bits and
+//! the next byte are a distance back, from where length + 2 bytes are repeated.
 
-/// What `packed` holds, if that is exactly `length` bytes.
+/// Decompresses `packed`; `None` unless it holds exactly `length` bytes.
 pub(super) fn unpack(packed: &[u8], length: u64) -> Option<Vec<u8>> {
-    // Each three bytes make at most 264: a greater claim is a lie and allocates nothing.
+    // Three bytes expand to at most 264. A greater claim is false and allocates nothing.
     let length =
         usize::try_from(length).ok().filter(|it| *it <= packed.len().saturating_mul(90))?;
     let mut out: Vec<u8> = Vec::with_capacity(length);

@@ -1,4 +1,4 @@
-//! A key of a dump: its type, and its members in whatever form they are stored.
+//! A key of a dump: its type, and its members in any encoding.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -6,57 +6,57 @@ use std::io::Read;
 use bytes::Bytes;
 use lsmkv::Type;
 
-use super::blob::{Form, Next, Packed};
-use super::field_times::{FieldTime, FieldTimes};
+use super::field_expiry::{FieldExpiry, FieldExpiryEncoding};
+use super::packed::{NextElement, PackedCollection, PackedEncoding};
 use super::source::RdbSource;
 use crate::failure::Failure;
 use crate::transfer::{Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, score_text};
 
-/// How the rest of a collection is stored.
+/// The encoding of the rest of a collection.
 #[derive(Clone, Copy)]
-enum Rest {
-    /// So many members, one by one.
-    Members(u64, Score),
-    /// So many packed nodes; whether each says how it is packed.
+enum RemainingMembers {
+    /// A number of members, one by one.
+    Members(u64, ScoreEncoding),
+    /// A number of packed nodes, and whether each names its encoding.
     Nodes(u64, bool),
-    /// So many fields, each with the time it expires.
-    TimedFields(u64, FieldTimes),
+    /// A number of fields, each with its expiry.
+    TimedFields(u64, FieldExpiryEncoding),
     Nothing,
 }
 
-/// How a member's score is stored.
+/// The encoding of a member's score.
 #[derive(Clone, Copy)]
-enum Score {
+enum ScoreEncoding {
     None,
     Text,
     Binary,
 }
 
-/// A key of which a part may have been given.
-pub(super) struct Open {
+/// A key that may be partly read.
+pub(super) struct OpenKey {
     key: Bytes,
     kind: Type,
     expire_ms: u64,
     first: bool,
-    /// The packed collection, or the node of one, that is being read.
-    packed: Option<Packed>,
-    /// Whether its fields are followed by the time they expire.
+    /// The packed collection or node being read.
+    packed: Option<PackedCollection>,
+    /// Whether each of its fields is followed by an expiry.
     timed: bool,
-    rest: Rest,
-    /// Words read, but not given yet: a member each, or a pair.
+    rest: RemainingMembers,
+    /// Words read but not yet returned: one per member, or a pair.
     ready: VecDeque<Bytes>,
 }
 
 #[cfg(test)]
-impl Open {
-    /// Words that are read and not given yet.
+impl OpenKey {
+    /// The number of words read but not yet returned.
     pub(super) fn waiting(&self) -> usize {
         self.ready.len()
     }
 }
 
 impl<R: Read> RdbSource<R> {
-    /// The first chunk of a key; nothing if it is skipped.
+    /// The first chunk of a key; `None` if the key is skipped.
     pub(super) fn begin(
         &mut self,
         kind: u8,
@@ -70,31 +70,31 @@ impl<R: Read> RdbSource<R> {
                 let (database, first, last) = (self.database, true, true);
                 return Ok(Some(Chunk { database, key, expire_ms, first, last, body }));
             }
-            1 => (Type::List, self.members(Score::None)?, None),
-            2 => (Type::Set, self.members(Score::None)?, None),
-            3 => (Type::ZSet, self.members(Score::Text)?, None),
-            4 => (Type::Hash, self.members(Score::None)?, None),
-            5 => (Type::ZSet, self.members(Score::Binary)?, None),
-            9 => (Type::Hash, Rest::Nothing, self.packed(Form::Zipmap)?),
-            10 => (Type::List, Rest::Nothing, self.packed(Form::Ziplist)?),
-            11 => (Type::Set, Rest::Nothing, self.packed(Form::Intset)?),
-            12 => (Type::ZSet, Rest::Nothing, self.packed(Form::Ziplist)?),
-            13 => (Type::Hash, Rest::Nothing, self.packed(Form::Ziplist)?),
-            14 => (Type::List, Rest::Nodes(self.input.length()?, false), None),
-            16 => (Type::Hash, Rest::Nothing, self.packed(Form::Listpack)?),
-            17 => (Type::ZSet, Rest::Nothing, self.packed(Form::Listpack)?),
-            18 => (Type::List, Rest::Nodes(self.input.length()?, true), None),
-            20 => (Type::Set, Rest::Nothing, self.packed(Form::Listpack)?),
-            22 => (Type::Hash, self.timed_fields(FieldTimes::Absolute)?, None),
-            23 => (Type::Hash, Rest::Nothing, self.packed(Form::Listpack)?),
+            1 => (Type::List, self.members(ScoreEncoding::None)?, None),
+            2 => (Type::Set, self.members(ScoreEncoding::None)?, None),
+            3 => (Type::ZSet, self.members(ScoreEncoding::Text)?, None),
+            4 => (Type::Hash, self.members(ScoreEncoding::None)?, None),
+            5 => (Type::ZSet, self.members(ScoreEncoding::Binary)?, None),
+            9 => (Type::Hash, RemainingMembers::Nothing, self.packed(PackedEncoding::Zipmap)?),
+            10 => (Type::List, RemainingMembers::Nothing, self.packed(PackedEncoding::Ziplist)?),
+            11 => (Type::Set, RemainingMembers::Nothing, self.packed(PackedEncoding::Intset)?),
+            12 => (Type::ZSet, RemainingMembers::Nothing, self.packed(PackedEncoding::Ziplist)?),
+            13 => (Type::Hash, RemainingMembers::Nothing, self.packed(PackedEncoding::Ziplist)?),
+            14 => (Type::List, RemainingMembers::Nodes(self.input.length()?, false), None),
+            16 => (Type::Hash, RemainingMembers::Nothing, self.packed(PackedEncoding::Listpack)?),
+            17 => (Type::ZSet, RemainingMembers::Nothing, self.packed(PackedEncoding::Listpack)?),
+            18 => (Type::List, RemainingMembers::Nodes(self.input.length()?, true), None),
+            20 => (Type::Set, RemainingMembers::Nothing, self.packed(PackedEncoding::Listpack)?),
+            22 => (Type::Hash, self.timed_fields(FieldExpiryEncoding::Absolute)?, None),
+            23 => (Type::Hash, RemainingMembers::Nothing, self.packed(PackedEncoding::Listpack)?),
             24 => {
-                let times = FieldTimes::After(self.input.u64_le()?);
+                let times = FieldExpiryEncoding::After(self.input.u64_le()?);
                 (Type::Hash, self.timed_fields(times)?, None)
             }
             25 => {
-                // The earliest time, which the pack tells as well.
+                // The earliest expiry, which the pack contains too.
                 self.input.u64_le()?;
-                (Type::Hash, Rest::Nothing, self.packed(Form::Listpack)?)
+                (Type::Hash, RemainingMembers::Nothing, self.packed(PackedEncoding::Listpack)?)
             }
             15 | 19 | 21 => {
                 self.input.skip_stream(kind)?;
@@ -110,16 +110,16 @@ impl<R: Read> RdbSource<R> {
             other => return Err(self.input.failure(&format!("type {other} is not known"))),
         };
         let (first, ready) = (true, VecDeque::new());
-        self.open = Some(Open { key, kind, expire_ms, first, packed, timed, rest, ready });
-        self.go_on()
+        self.open = Some(OpenKey { key, kind, expire_ms, first, packed, timed, rest, ready });
+        self.next_part()
     }
 
-    fn members(&mut self, score: Score) -> Result<Rest, Failure> {
-        Ok(Rest::Members(self.input.length()?, score))
+    fn members(&mut self, score: ScoreEncoding) -> Result<RemainingMembers, Failure> {
+        Ok(RemainingMembers::Members(self.input.length()?, score))
     }
 
-    fn packed(&mut self, form: Form) -> Result<Option<Packed>, Failure> {
-        let packed = Packed::new(self.input.string()?, form);
+    fn packed(&mut self, form: PackedEncoding) -> Result<Option<PackedCollection>, Failure> {
+        let packed = PackedCollection::new(self.input.string()?, form);
         if packed.is_none() { Err(self.wrong_pack()) } else { Ok(packed) }
     }
 
@@ -128,12 +128,12 @@ impl<R: Read> RdbSource<R> {
     }
 
     /// Reads another element of a packed collection; `false` when there are no more.
-    fn unpack_more(&mut self, open: &mut Open) -> Result<bool, Failure> {
+    fn unpack_more(&mut self, open: &mut OpenKey) -> Result<bool, Failure> {
         let Some(packed) = &mut open.packed else { return Ok(false) };
         let word = match packed.next() {
-            Next::Element(word) => word,
-            Next::Wrong => return Err(self.wrong_pack()),
-            Next::End => {
+            NextElement::Element(word) => word,
+            NextElement::Wrong => return Err(self.wrong_pack()),
+            NextElement::End => {
                 open.packed = None;
                 return Ok(false);
             }
@@ -142,35 +142,37 @@ impl<R: Read> RdbSource<R> {
             open.ready.push_back(word);
             return Ok(true);
         }
-        let (Next::Element(value), Next::Element(when)) = (packed.next(), packed.next()) else {
+        let (NextElement::Element(value), NextElement::Element(when)) =
+            (packed.next(), packed.next())
+        else {
             return Err(self.wrong_pack());
         };
         let when = std::str::from_utf8(&when).ok().and_then(|text| text.parse().ok());
-        let time = when.and_then(|when| FieldTimes::Absolute.judge(when, self.now_ms));
+        let time = when.and_then(|when| FieldExpiryEncoding::Absolute.classify(when, self.now_ms));
         if self.keeps_field(time)? {
             open.ready.extend([word, value]);
         }
         Ok(true)
     }
 
-    fn timed_fields(&mut self, times: FieldTimes) -> Result<Rest, Failure> {
-        Ok(Rest::TimedFields(self.input.length()?, times))
+    fn timed_fields(&mut self, times: FieldExpiryEncoding) -> Result<RemainingMembers, Failure> {
+        Ok(RemainingMembers::TimedFields(self.input.length()?, times))
     }
 
-    /// Whether a field is imported. Fields have no expiry here, which is counted; one whose time is
-    /// over stays away.
-    fn keeps_field(&mut self, time: Option<FieldTime>) -> Result<bool, Failure> {
+    /// Whether a field is imported. An expired field is left out. Other expiries are dropped and
+    /// counted, because fields have none here.
+    fn keeps_field(&mut self, time: Option<FieldExpiry>) -> Result<bool, Failure> {
         match time {
             None => return Err(self.input.failure("a field's expiry is no time")),
-            Some(FieldTime::Never) => {}
-            Some(FieldTime::Later) => self.skip("expiries of fields, which are kept without"),
-            Some(FieldTime::Over) => self.skip("fields that have expired"),
+            Some(FieldExpiry::Never) => {}
+            Some(FieldExpiry::Later) => self.skip("expiries of fields, which are kept without"),
+            Some(FieldExpiry::Over) => self.skip("fields that have expired"),
         }
-        Ok(time != Some(FieldTime::Over))
+        Ok(time != Some(FieldExpiry::Over))
     }
 
     /// The next chunk of the open key.
-    pub(super) fn go_on(&mut self) -> Result<Option<Chunk>, Failure> {
+    pub(super) fn next_part(&mut self) -> Result<Option<Chunk>, Failure> {
         let Some(mut open) = self.open.take() else { return Ok(None) };
         let words = if matches!(open.kind, Type::Hash | Type::ZSet) { 2 } else { 1 };
         let mut bytes = 0;
@@ -191,7 +193,7 @@ impl<R: Read> RdbSource<R> {
         let last = open.ready.is_empty();
         let body = self.body(open.kind, taken)?;
         if open.first && last && body.len() == 0 {
-            // All its fields have expired, or it never had any.
+            // All fields have expired, or the key never had any.
             self.skip("keys without members");
             return Ok(None);
         }
@@ -204,41 +206,44 @@ impl<R: Read> RdbSource<R> {
     }
 
     /// Reads another member or node; `false` when there are no more.
-    fn read_more(&mut self, open: &mut Open) -> Result<bool, Failure> {
+    fn read_more(&mut self, open: &mut OpenKey) -> Result<bool, Failure> {
         if self.unpack_more(open)? {
             return Ok(true);
         }
         match open.rest {
-            Rest::Nothing | Rest::Members(0, _) | Rest::Nodes(0, _) | Rest::TimedFields(0, _) => {
+            RemainingMembers::Nothing
+            | RemainingMembers::Members(0, _)
+            | RemainingMembers::Nodes(0, _)
+            | RemainingMembers::TimedFields(0, _) => {
                 return Ok(false);
             }
-            Rest::Members(left, score) => {
-                open.rest = Rest::Members(left - 1, score);
+            RemainingMembers::Members(left, score) => {
+                open.rest = RemainingMembers::Members(left - 1, score);
                 open.ready.push_back(self.input.string()?);
                 match (open.kind, score) {
                     (Type::Hash, _) => open.ready.push_back(self.input.string()?),
-                    (_, Score::Text) => {
+                    (_, ScoreEncoding::Text) => {
                         open.ready.push_back(score_text(self.input.text_score()?).into());
                     }
-                    (_, Score::Binary) => {
+                    (_, ScoreEncoding::Binary) => {
                         open.ready.push_back(score_text(self.input.binary_score()?).into());
                     }
-                    (_, Score::None) => {}
+                    (_, ScoreEncoding::None) => {}
                 }
             }
-            Rest::Nodes(left, tagged) => {
-                open.rest = Rest::Nodes(left - 1, tagged);
+            RemainingMembers::Nodes(left, tagged) => {
+                open.rest = RemainingMembers::Nodes(left - 1, tagged);
                 let container = if tagged { Some(self.input.length()?) } else { None };
                 match container {
-                    None => open.packed = self.packed(Form::Ziplist)?,
+                    None => open.packed = self.packed(PackedEncoding::Ziplist)?,
                     Some(1) => open.ready.push_back(self.input.string()?),
-                    Some(2) => open.packed = self.packed(Form::Listpack)?,
+                    Some(2) => open.packed = self.packed(PackedEncoding::Listpack)?,
                     Some(_) => return Err(self.input.failure("a list's node has an unknown form")),
                 }
             }
-            Rest::TimedFields(left, times) => {
-                open.rest = Rest::TimedFields(left - 1, times);
-                let time = times.judge(self.input.length()?, self.now_ms);
+            RemainingMembers::TimedFields(left, times) => {
+                open.rest = RemainingMembers::TimedFields(left - 1, times);
+                let time = times.classify(self.input.length()?, self.now_ms);
                 let pair = [self.input.string()?, self.input.string()?];
                 if self.keeps_field(time)? {
                     open.ready.extend(pair);

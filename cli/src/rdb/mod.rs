@@ -1,19 +1,19 @@
 //! Dump files of Redis (RDB), read as a stream.
 //!
-//! The five types in all encodings that versions 2.0 to 7.4 write, expiry, several databases;
-//! fields of hashes with an expiry of their own (7.4) come without it, unless they have expired by
-//! now: then they stay away. Streams, modules and
-//! functions are skipped and counted. The checksum at the end is compared.
+//! The reader supports the five types in all encodings of versions 2.0 to 7.4, expiry, and several
+//! databases. A hash field with an expiry of its own (7.4) is imported without it, or left out if
+//! it has expired. Streams, modules and functions are skipped and counted. The checksum at the end
+//! is verified.
 //!
-//! Nothing a length claims is allocated before the bytes are there; memory is that of one chunk and
-//! of one packed node, which Redis keeps small.
+//! A claimed length allocates nothing before the bytes arrive. Memory is bounded by one chunk and
+//! one packed node, which Redis keeps small.
 
-mod blob;
 mod checksum;
-mod field_times;
+mod field_expiry;
 mod input;
 mod lzf;
 mod members;
+mod packed;
 mod skip;
 mod source;
 

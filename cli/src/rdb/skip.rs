@@ -1,4 +1,4 @@
-//! What lsmkv has no place for: read so that what follows can be found.
+//! Skips the parts of a dump that lsmkv does not support.
 
 use std::io::Read;
 
@@ -6,14 +6,15 @@ use super::input::Input;
 use crate::failure::Failure;
 
 impl<R: Read> Input<R> {
-    /// A stream in the form of `kind`: 15, 19 or 21.
+    /// Skips a stream of type `kind`: 15, 19 or 21.
     pub(super) fn skip_stream(&mut self, kind: u8) -> Result<(), Failure> {
         let newer = kind >= 19;
         for _ in 0..self.length()? {
             self.string()?;
             self.string()?;
         }
-        // Length and last id; since 7.0 first id, last deleted id, entries ever added.
+        // Length and last id; since 7.0 also first id, last deleted id, number of entries ever
+        // added.
         self.skip_lengths(if newer { 8 } else { 3 })?;
         for _ in 0..self.length()? {
             self.string()?;
@@ -45,7 +46,7 @@ impl<R: Read> Input<R> {
         Ok(())
     }
 
-    /// What a module wrote, after its id: values that each say what they are.
+    /// Skips the data of a module after its id: a sequence of typed values.
     pub(super) fn skip_module(&mut self) -> Result<(), Failure> {
         loop {
             match self.length()? {

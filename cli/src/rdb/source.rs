@@ -4,29 +4,29 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use super::input::Input;
-use super::members::Open;
+use super::members::OpenKey;
 use crate::failure::Failure;
 use crate::transfer::{Chunk, Source};
 
-/// The newest version whose forms are known.
+/// The newest supported version.
 const NEWEST: u32 = 12;
 
-/// See the module's documentation.
+/// Reads keys from a dump file.
 pub(crate) struct RdbSource<R> {
     pub(super) input: Input<R>,
     version: u32,
     pub(super) database: u32,
-    pub(super) open: Option<Open>,
+    pub(super) open: Option<OpenKey>,
     done: bool,
-    /// Number of keys skipped, by what they are.
+    /// The number of skipped items, by description.
     skipped: BTreeMap<&'static str, u64>,
     expected: u64,
-    /// Milliseconds since 1970: fields that expire earlier have expired.
+    /// The time of the import in milliseconds since 1970; it decides which fields have expired.
     pub(super) now_ms: u64,
 }
 
 impl<R: Read> RdbSource<R> {
-    /// Reads the head of a dump, which is imported at this time, in milliseconds since 1970.
+    /// Reads the header of a dump; `now_ms` is the time of the import in milliseconds since 1970.
     pub(crate) fn new(input: R, now_ms: u64) -> Result<Self, Failure> {
         let mut input = Input::new(input);
         let no_dump = || Failure::new("this is no dump of Redis");
@@ -43,7 +43,7 @@ impl<R: Read> RdbSource<R> {
         Ok(Self { input, version, database, open, done, skipped, expected, now_ms })
     }
 
-    /// What was left out, and how often.
+    /// The number of skipped items, by description.
     pub(crate) fn skipped(&self) -> &BTreeMap<&'static str, u64> {
         &self.skipped
     }
@@ -99,7 +99,7 @@ impl<R: Read> RdbSource<R> {
         }
     }
 
-    /// The end: compares the checksum, if there is one.
+    /// Verifies the checksum at the end, if there is one.
     fn finish(&mut self) -> Result<(), Failure> {
         self.done = true;
         if self.version < 5 {
@@ -122,13 +122,13 @@ impl<R: Read> Source for RdbSource<R> {
             return Ok(None);
         }
         if self.open.is_some() {
-            return self.go_on();
+            return self.next_part();
         }
         self.next_key()
     }
 
     fn expected(&self) -> Option<u64> {
-        // The number of keys stands behind the first selection of a database.
+        // The dump tells the number of keys after it selects the first database.
         (self.expected > 0).then_some(self.expected)
     }
 }

@@ -1,5 +1,5 @@
-//! Dumps written byte by byte here, in the forms of versions that no server at hand writes any
-//! more, and dumps that lie. What present servers write is tested with a real one.
+//! Dumps built here byte by byte: encodings of old versions that no current server writes, and
+//! dumps with false lengths. Other tests read the dumps of a real server.
 
 #![expect(clippy::cast_possible_truncation, reason = "tests use small numbers")]
 
@@ -13,10 +13,10 @@ use crate::transfer::{Body, Chunk, Source};
 mod newer;
 mod sweep;
 
-/// When these dumps are read.
+/// The time at which these dumps are read.
 const NOW: u64 = 1_800_000_000_000;
 
-/// A dump with this content, and its checksum.
+/// A dump with this content and its checksum.
 fn dump(version: u32, content: &[u8]) -> Vec<u8> {
     let mut bytes = format!("REDIS{version:04}").into_bytes();
     bytes.extend_from_slice(content);
@@ -36,7 +36,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Chunk>, Failure> {
     Ok(chunks)
 }
 
-/// The one key of a dump that holds this after its type and name.
+/// Reads a dump with one key that has these bytes after its type and name.
 fn value(kind: u8, stored: &[u8]) -> Body {
     let content = [&[kind, 1, b'k'], stored].concat();
     let chunks = read(&dump(9, &content)).unwrap();
@@ -55,7 +55,7 @@ fn short(bytes: &[u8]) -> Vec<u8> {
     [&[bytes.len() as u8], bytes].concat()
 }
 
-/// A ziplist of these entries, each without the length of the one before it.
+/// A ziplist of these entries; each lacks the length of the entry before it.
 fn ziplist(entries: &[&[u8]]) -> Vec<u8> {
     let mut body = Vec::new();
     for entry in entries {
@@ -78,7 +78,7 @@ fn strings_come_as_bytes_numbers_and_compressed() {
     assert_eq!(value(0, &[0xc0, 0xfe]), text(b"-2"));
     assert_eq!(value(0, &[0xc1, 0x39, 0x30]), text(b"12345"));
     assert_eq!(value(0, &[0xc2, 0x15, 0xcd, 0x5b, 0x07]), text(b"123456789"));
-    // LZF: 4 bytes that make 4 `a`s.
+    // LZF: 4 bytes that expand to 4 `a`s.
     assert_eq!(value(0, &[0xc3, 4, 4, 0, b'a', 0x20, 0]), text(b"aaaa"));
     // Lengths of 14, 32 and 64 bits.
     assert_eq!(value(0, &[0x40, 2, b'h', b'i']), text(b"hi"));
@@ -163,7 +163,7 @@ fn expiry_and_database_belong_to_the_keys_that_follow() {
 
 #[test]
 fn what_has_no_place_here_is_skipped_and_counted() {
-    // A module's key, its data, a function; then a key.
+    // A key of a module, its data, a function; then a string.
     let mut content = vec![7, 1, b'm', 0x42, 0, 2, 9, 5, 1, b'x', 0];
     content.extend_from_slice(&[0xf7, 0x42, 0, 2, 1, 0]);
     content.extend_from_slice(&[0xf5, 2, b'f', b'n']);

@@ -1,23 +1,23 @@
-//! How large the buffer of a reply becomes, and whether it may.
+//! The growth of a reply buffer.
 //!
-//! A buffer that is full moves to a larger one, and for a moment takes the room of both. A long
-//! reply says at its beginning how many elements it has: once some are written, the room for all
-//! is taken at once. Room that is taken and not written costs no memory.
+//! A full buffer moves to a larger one, and for a moment takes the memory of both. A long reply
+//! announces its number of elements: once some of them are written, the buffer grows to the
+//! expected total at once. Memory that is reserved and not written costs nothing.
 
-/// Decides how much room a reply may have.
-pub(crate) trait Room {
-    /// How large a buffer that needs `least` bytes, and probably `likely`, may become; `None` if
-    /// not even that large.
+/// A limit on the growth of a reply buffer.
+pub(crate) trait GrowthLimit {
+    /// The capacity for a buffer that needs `least` bytes and probably `likely`; `None` if `least`
+    /// is too much.
     fn grant(&self, least: usize, likely: usize) -> Option<usize>;
 }
 
-/// Buffers up to this size ask nobody, and double.
-pub(super) const SMALL: usize = 64 << 10;
+/// A buffer up to this size doubles without asking the limit.
+pub(super) const UNCHECKED_BYTES: usize = 64 << 10;
 
-/// A new buffer has room for some replies.
-const LEAST: usize = 512;
+/// The capacity of a new buffer.
+const INITIAL_BYTES: usize = 512;
 
-/// What is known of the elements that a head has announced.
+/// An estimate of the size of an array, from the elements written so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Forecast {
     begin: usize,
@@ -26,21 +26,20 @@ pub(super) struct Forecast {
 }
 
 impl Forecast {
-    /// So many elements will stand from `begin` on.
+    /// A forecast for `expected` elements from offset `begin` on.
     pub(super) fn new(begin: usize, expected: usize) -> Self {
         Self { begin, expected, seen: 0 }
     }
 
-    /// One more is written.
+    /// Counts one written element.
     #[inline]
     pub(super) fn count(&mut self) {
         self.seen += 1;
     }
 
-    /// Bytes that are probably still to come when a buffer has `len`: as those before them on
-    /// average. But a few large elements must not take the room of very many: if that is far more
-    /// than there is, only a part of it, which leaves the last move to come while the buffer is
-    /// less than half as large as at the end.
+    /// The estimated number of bytes still to come when the buffer holds `len`, from the average so
+    /// far. A few large elements must not reserve memory for very many. So an estimate far beyond
+    /// `len` is reduced, and the buffer moves once more while it is less than half its final size.
     fn rest(&self, len: usize) -> usize {
         let written = len.saturating_sub(self.begin);
         let left = self.expected.saturating_sub(self.seen);
@@ -50,10 +49,10 @@ impl Forecast {
     }
 }
 
-/// How large a buffer of `len` bytes that needs room for `needed` more should become. Always by a
-/// part of what it has, so that a forecast that errs costs few moves.
-pub(super) fn likely(len: usize, needed: usize, forecast: Forecast) -> usize {
-    let part = if len <= SMALL { len.max(LEAST) } else { len / 4 };
+/// The new capacity of a buffer of `len` bytes that needs room for `needed` more. It grows at least
+/// by a fraction of `len`, so a wrong forecast costs few moves.
+pub(super) fn target_capacity(len: usize, needed: usize, forecast: Forecast) -> usize {
+    let part = if len <= UNCHECKED_BYTES { len.max(INITIAL_BYTES) } else { len / 4 };
     len.saturating_add(needed).saturating_add(forecast.rest(len).max(part))
 }
 
@@ -61,13 +60,13 @@ pub(super) fn likely(len: usize, needed: usize, forecast: Forecast) -> usize {
 mod tests {
     use super::*;
 
-    /// Sizes that a buffer has on the way, if each element takes so many bytes.
+    /// The capacities of a buffer while elements of these sizes are written.
     fn sizes(elements: &[usize]) -> Vec<usize> {
         let mut forecast = Forecast::new(0, elements.len());
         let (mut len, mut capacity, mut sizes) = (0, 0, Vec::new());
         for bytes in elements {
             if len + bytes > capacity {
-                capacity = likely(len, *bytes, forecast);
+                capacity = target_capacity(len, *bytes, forecast);
                 sizes.push(capacity);
             }
             len += bytes;

@@ -1,7 +1,7 @@
-//! A line of words, as a person types it: split at blanks, with quotes and escapes.
+//! Inline requests: a line of words as a person types it, with quotes and escapes.
 
-/// The words of a line; `None` if a quote is not closed, or not followed by a blank. As in the
-/// reference a zero byte ends the line.
+/// Splits a line into words; `None` if a quote is not closed or not followed by a blank. As in
+/// Redis, a zero byte ends the line.
 pub(crate) fn split(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
     let mut words = Vec::new();
@@ -14,7 +14,7 @@ pub(crate) fn split(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(words)
 }
 
-/// The first word, and what comes after it.
+/// The first word and the rest of the line.
 fn word(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut word = Vec::new();
     loop {
@@ -37,7 +37,7 @@ fn word(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     }
 }
 
-/// After a closing quote the word must end.
+/// Checks that a word ends after its closing quote.
 fn closed(after: &[u8]) -> Option<&[u8]> {
     after.first().is_none_or(u8::is_ascii_whitespace).then_some(after)
 }

@@ -1,47 +1,47 @@
-//! Requests as they arrive: arrays of bulk strings, or a line of words.
+//! Parsing of requests: arrays of bulk strings, or inline words.
 //!
-//! The reader is given the bytes received so far, again and again as more arrive, and remembers
-//! how far it has come: a request of a million arguments that arrives in small pieces is read
-//! once. What a length merely claims is compared with a limit and never allocated.
+//! The reader gets all bytes received so far, each time more arrive, and remembers its position. So
+//! a request of a million arguments that arrives in small pieces is parsed once. A claimed length
+//! is compared with a limit and never allocated.
 //!
-//! Errors end the connection: after one, nothing tells where the next request begins.
+//! An error ends the connection, because the start of the next request is unknown.
 
 use std::fmt;
 
 use super::inline;
 
-/// Longest line: of an inline request, or of a length.
-const LONGEST_LINE: usize = 64 << 10;
+/// The maximum length of an inline request and of a line with a length.
+const MAX_LINE: usize = 64 << 10;
 
-/// Places of arguments for which memory is kept from one request to the next.
-const KEPT_ARGUMENTS: usize = 256;
+/// The argument capacity that the reader keeps from one request to the next.
+const RETAINED_ARGUMENTS: usize = 256;
 
-/// What a request may claim.
+/// The limits of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Bytes of an argument.
+    /// The maximum size of an argument.
     pub(crate) bulk: usize,
-    /// Number of arguments.
+    /// The maximum number of arguments.
     pub(crate) arguments: usize,
     /// Whether the client has yet to authenticate; then the limits are much lower.
-    pub(crate) stranger: bool,
+    pub(crate) unauthenticated: bool,
 }
 
 impl Limits {
-    const STRANGER_ARGUMENTS: usize = 10;
-    const STRANGER_BULK: usize = 16 << 10;
+    const UNAUTHENTICATED_ARGUMENTS: usize = 10;
+    const UNAUTHENTICATED_BULK: usize = 16 << 10;
 }
 
-/// What the bytes so far amount to.
+/// The result of parsing the bytes received so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parsed {
-    /// More are needed.
+    /// The request is not complete yet.
     Incomplete,
-    /// A request, which took so many bytes; it may have no arguments, and then asks for nothing.
+    /// A complete request of this many bytes. A request without arguments asks for nothing.
     Request(usize),
 }
 
-/// Bytes that are no request.
+/// The received bytes are not a valid request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProtocolError(String);
 
@@ -55,26 +55,26 @@ fn error<T>(text: impl Into<String>) -> Result<T, ProtocolError> {
     Err(ProtocolError(text.into()))
 }
 
-/// See the module's documentation. Positions count from the beginning of the request.
+/// An incremental parser of requests. Positions count from the start of the request.
 #[derive(Debug, Default)]
 pub(crate) struct RequestReader {
-    /// Bytes understood so far.
+    /// The number of bytes parsed so far.
     at: usize,
-    /// Arguments still to come, once the array's head was read.
+    /// The number of arguments still to come, after the array header.
     missing: Option<usize>,
-    /// The length of the argument that comes next, once its head was read.
+    /// The length of the next argument, after its header.
     bulk: Option<usize>,
-    /// Where the arguments read so far begin and end.
+    /// The byte ranges of the arguments parsed so far.
     arguments: Vec<(usize, usize)>,
     /// The words of an inline request.
     words: Vec<Vec<u8>>,
 }
 
 impl RequestReader {
-    /// Reads on in `bytes`, which begin with the request and hold all that has arrived of it.
+    /// Continues parsing. `bytes` starts with the request and holds all bytes received so far.
     pub(crate) fn read(&mut self, bytes: &[u8], limits: &Limits) -> Result<Parsed, ProtocolError> {
         if self.at == 0 {
-            self.forget();
+            self.clear();
             match bytes.first() {
                 None => return Ok(Parsed::Incomplete),
                 Some(b'*') => {}
@@ -97,28 +97,29 @@ impl RequestReader {
         Ok(self.done(self.at))
     }
 
-    /// The arguments of the request that was read from these bytes.
+    /// The arguments of the request that was parsed from these bytes.
     pub(crate) fn arguments<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         let found = self.arguments.iter().filter_map(|(from, to)| bytes.get(*from..*to));
         found.chain(self.words.iter().map(Vec::as_slice))
     }
 
-    /// Where they begin and end, if they lie in the bytes as they are: those of an array do.
-    pub(crate) fn places(&self) -> Option<&[(usize, usize)]> {
+    /// The byte ranges of the arguments; `None` for an inline request, whose words may have
+    /// escapes.
+    pub(crate) fn argument_ranges(&self) -> Option<&[(usize, usize)]> {
         self.words.is_empty().then_some(self.arguments.as_slice())
     }
 
-    /// Bytes of memory that it takes beside what has arrived.
+    /// The memory that the reader holds.
     pub(crate) fn memory(&self) -> usize {
         self.arguments.capacity() * size_of::<(usize, usize)>()
             + self.words.iter().map(Vec::capacity).sum::<usize>()
     }
 
-    /// Forgets the last request, and the memory it took if that was much.
-    fn forget(&mut self) {
+    /// Forgets the last request, and frees its memory if that is large.
+    fn clear(&mut self) {
         self.words.clear();
         self.arguments.clear();
-        if self.arguments.capacity() > KEPT_ARGUMENTS {
+        if self.arguments.capacity() > RETAINED_ARGUMENTS {
             self.arguments = Vec::new();
         }
     }
@@ -128,7 +129,7 @@ impl RequestReader {
         Parsed::Request(taken)
     }
 
-    /// Whether another argument is there.
+    /// Parses one argument; `false` if it is not complete yet.
     fn read_argument(&mut self, bytes: &[u8], limits: &Limits) -> Result<bool, ProtocolError> {
         let len = match self.bulk {
             Some(len) => len,
@@ -150,7 +151,7 @@ impl RequestReader {
                 len
             }
         };
-        // A limit far below the largest number was checked.
+        // Cannot overflow: the limit is far below the maximum.
         let end = self.at + len;
         if bytes.len() < end + 2 {
             return Ok(false);
@@ -161,9 +162,9 @@ impl RequestReader {
     }
 
     fn read_inline(&mut self, bytes: &[u8]) -> Result<Parsed, ProtocolError> {
-        let head = bytes.get(..LONGEST_LINE).unwrap_or(bytes);
+        let head = bytes.get(..MAX_LINE).unwrap_or(bytes);
         let Some(end) = head.iter().position(|byte| *byte == b'\n') else {
-            if head.len() < LONGEST_LINE {
+            if head.len() < MAX_LINE {
                 return Ok(Parsed::Incomplete);
             }
             return error("too big inline request");
@@ -176,19 +177,19 @@ impl RequestReader {
     }
 }
 
-/// The bytes from `start` up to the end of the line, and where the next line begins.
+/// The bytes from `start` to the end of the line, and the start of the next line.
 fn line_after<'a>(
     bytes: &'a [u8],
     start: usize,
     too_long: &str,
 ) -> Result<Option<(&'a [u8], usize)>, ProtocolError> {
     let rest = bytes.get(start..).unwrap_or_default();
-    let head = rest.get(..LONGEST_LINE).unwrap_or(rest);
+    let head = rest.get(..MAX_LINE).unwrap_or(rest);
     match head.iter().position(|byte| *byte == b'\r') {
         Some(end) if rest.len() > end + 1 => {
             Ok(Some((head.get(..end).unwrap_or_default(), start + end + 2)))
         }
-        None if head.len() >= LONGEST_LINE => error(too_long),
+        None if head.len() >= MAX_LINE => error(too_long),
         _ => Ok(None),
     }
 }
@@ -199,20 +200,20 @@ fn number(line: &[u8]) -> Option<i64> {
         let text = std::str::from_utf8(line).ok()?;
         return text.parse().ok().filter(|_| !text.starts_with('+'));
     }
-    // What nearly all are: digits, too few to overflow.
+    // Nearly all numbers: digits, too few to overflow.
     line.iter().try_fold(0i64, |number, byte| {
         byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0'))
     })
 }
 
-/// How many arguments an array says it has; one that is nil has none.
+/// Parses the number of arguments of an array; a nil array has none.
 fn count(line: &[u8], limits: &Limits) -> Result<usize, ProtocolError> {
     let Some(count) = number(line) else { return error("invalid multibulk length") };
     let Ok(count) = usize::try_from(count) else { return Ok(0) };
     if count > limits.arguments {
         return error("invalid multibulk length");
     }
-    if limits.stranger && count > Limits::STRANGER_ARGUMENTS {
+    if limits.unauthenticated && count > Limits::UNAUTHENTICATED_ARGUMENTS {
         return error("unauthenticated multibulk length");
     }
     Ok(count)
@@ -223,7 +224,7 @@ fn bulk_length(line: &[u8], limits: &Limits) -> Result<usize, ProtocolError> {
     let Some(len) = len.filter(|len| *len <= limits.bulk) else {
         return error("invalid bulk length");
     };
-    if limits.stranger && len > Limits::STRANGER_BULK {
+    if limits.unauthenticated && len > Limits::UNAUTHENTICATED_BULK {
         return error("unauthenticated bulk length");
     }
     Ok(len)
@@ -233,7 +234,7 @@ fn bulk_length(line: &[u8], limits: &Limits) -> Result<usize, ProtocolError> {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { bulk: 512 << 20, arguments: 1 << 20, stranger: false };
+    const LIMITS: Limits = Limits { bulk: 512 << 20, arguments: 1 << 20, unauthenticated: false };
 
     /// All requests in these bytes, which arrive `step` at a time.
     fn requests(bytes: &[u8], step: usize) -> Result<Vec<Vec<Vec<u8>>>, ProtocolError> {
@@ -296,18 +297,18 @@ mod tests {
         for (first, text) in
             [(b"*", "too big mbulk count string"), (b"x", "too big inline request")]
         {
-            let bytes = [first.as_slice(), &vec![b'1'; LONGEST_LINE]].concat();
+            let bytes = [first.as_slice(), &vec![b'1'; MAX_LINE]].concat();
             let refused = requests(&bytes, 1000).unwrap_err();
             assert_eq!(refused.to_string(), format!("Protocol error: {text}"));
         }
-        let bulk = [b"*1\r\n$".as_slice(), &vec![b'1'; LONGEST_LINE]].concat();
+        let bulk = [b"*1\r\n$".as_slice(), &vec![b'1'; MAX_LINE]].concat();
         let refused = requests(&bulk, 1000).unwrap_err();
         assert_eq!(refused.to_string(), "Protocol error: too big bulk count string");
     }
 
     #[test]
     fn who_has_not_authenticated_may_claim_little() {
-        let limits = Limits { stranger: true, ..LIMITS };
+        let limits = Limits { unauthenticated: true, ..LIMITS };
         let read = |bytes: &[u8]| RequestReader::default().read(bytes, &limits);
         assert_eq!(read(b"*10\r\n"), Ok(Parsed::Incomplete));
         assert!(read(b"*11\r\n").unwrap_err().to_string().contains("unauthenticated multibulk"));

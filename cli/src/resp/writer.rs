@@ -1,21 +1,21 @@
-//! Replies as bytes. Whoever writes a reply says what it is; the protocol decides its form: in
-//! RESP2 a map is a flat array and a double a string.
+//! Writing of replies. The caller says what a reply is, and the protocol version decides its form:
+//! in RESP2 a map is a flat array and a double is a string.
 
 use lsmkv::{Head, Reply, ReplySink};
 
-use super::growth::{Forecast, Room, SMALL, likely};
+use super::growth::{Forecast, GrowthLimit, UNCHECKED_BYTES, target_capacity};
 
-/// Version of the protocol that a connection speaks.
+/// The version of the protocol that a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
-    /// The first that all clients know.
+    /// The version that every client knows.
     Resp2,
-    /// With maps, sets, doubles; asked for by HELLO 3.
+    /// The version with maps, sets and doubles; clients select it by HELLO 3.
     Resp3,
 }
 
 impl Protocol {
-    /// Its number.
+    /// The version as HELLO names it.
     pub(crate) fn number(self) -> i64 {
         match self {
             Self::Resp2 => 2,
@@ -24,17 +24,17 @@ impl Protocol {
     }
 }
 
-/// Most bytes of what surrounds a text: a kind, a number, line ends.
+/// The maximum number of bytes around a text: type, length, line ends.
 const FRAME: usize = 32;
 
-/// Appends replies to a buffer. One for which there is no room is taken back: from then on it is
-/// full, and what else is written does not count.
+/// Appends replies to a buffer. If a reply exceeds the limit, the writer discards what it has
+/// written and is full: it ignores all further output.
 pub(crate) struct Writer<'a> {
     out: &'a mut Vec<u8>,
     protocol: Protocol,
-    /// Any, if nobody decides.
-    room: Option<&'a dyn Room>,
-    /// Where what it writes begins.
+    /// Without a limit the buffer may grow to any size.
+    limit: Option<&'a dyn GrowthLimit>,
+    /// The offset of the first byte that this writer has written.
     begin: usize,
     full: bool,
     forecast: Forecast,
@@ -43,19 +43,23 @@ pub(crate) struct Writer<'a> {
 impl<'a> Writer<'a> {
     pub(crate) fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Self {
         let begin = out.len();
-        Self { out, protocol, room: None, begin, full: false, forecast: Forecast::default() }
+        Self { out, protocol, limit: None, begin, full: false, forecast: Forecast::default() }
     }
 
-    /// One whose buffer grows only as `room` says.
-    pub(crate) fn within(out: &'a mut Vec<u8>, protocol: Protocol, room: &'a dyn Room) -> Self {
-        Self { room: Some(room), ..Self::new(out, protocol) }
+    /// A writer whose buffer grows only as `limit` allows.
+    pub(crate) fn with_limit(
+        out: &'a mut Vec<u8>,
+        protocol: Protocol,
+        limit: &'a dyn GrowthLimit,
+    ) -> Self {
+        Self { limit: Some(limit), ..Self::new(out, protocol) }
     }
 
     pub(crate) fn set_protocol(&mut self, protocol: Protocol) {
         self.protocol = protocol;
     }
 
-    /// Whether there are so many bytes of room, or can be.
+    /// Whether there is room for this many bytes, or can be made.
     #[inline]
     fn has_room(&mut self, bytes: usize) -> bool {
         let has = self.out.capacity() - self.out.len() >= bytes;
@@ -65,9 +69,9 @@ impl<'a> Writer<'a> {
     #[cold]
     fn grow(&mut self, bytes: usize) -> bool {
         let (len, least) = (self.out.len(), self.out.len().saturating_add(bytes));
-        let likely = likely(len, bytes, self.forecast);
-        let granted = match self.room {
-            Some(room) if likely > SMALL => room.grant(least, likely),
+        let likely = target_capacity(len, bytes, self.forecast);
+        let granted = match self.limit {
+            Some(limit) if likely > UNCHECKED_BYTES => limit.grant(least, likely),
             _ => Some(likely),
         };
         let granted = granted.filter(|granted| {
@@ -75,15 +79,15 @@ impl<'a> Writer<'a> {
             [*granted, least].into_iter().any(exact)
         });
         if granted.is_none() {
-            self.give_up();
+            self.discard();
         }
         granted.is_some()
     }
 
-    fn give_up(&mut self) {
+    fn discard(&mut self) {
         self.full = true;
         self.out.truncate(self.begin);
-        self.out.shrink_to(SMALL);
+        self.out.shrink_to(UNCHECKED_BYTES);
     }
 
     fn is_resp3(&self) -> bool {
@@ -96,7 +100,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Where there is room.
+    /// Writes a number. The caller has checked the room.
     #[inline]
     fn put_number(&mut self, kind: u8, number: impl itoa::Integer) {
         self.out.push(kind);
@@ -104,7 +108,7 @@ impl<'a> Writer<'a> {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// The same for a length: most have a digit or two.
+    /// Writes a length, with a fast path for one or two digits. The caller has checked the room.
     #[inline]
     fn put_length(&mut self, kind: u8, len: usize) {
         let digit = |n: usize| b'0' + u8::try_from(n % 10).unwrap_or(0);
@@ -133,7 +137,7 @@ impl<'a> Writer<'a> {
         self.status("OK");
     }
 
-    /// An error with its code. A line end in it would end the reply: it becomes a blank.
+    /// Writes an error with its code. A line end would end the reply, so it becomes a blank.
     pub(crate) fn error(&mut self, text: &str) {
         let blank = |byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte };
         self.line(b'-', &text.bytes().map(blank).collect::<Vec<u8>>());
@@ -153,7 +157,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Text for a person: a kind of its own in RESP3.
+    /// Writes text for a person, which has a type of its own in RESP3.
     pub(crate) fn verbatim(&mut self, text: &str) {
         if !self.is_resp3() {
             return self.bulk(text.as_bytes());
@@ -167,31 +171,31 @@ impl<'a> Writer<'a> {
     }
 
     pub(crate) fn nil(&mut self) {
-        self.nothing(b"$-1\r\n");
+        self.write_nil(b"$-1\r\n");
     }
 
     pub(crate) fn nil_array(&mut self) {
-        self.nothing(b"*-1\r\n");
+        self.write_nil(b"*-1\r\n");
     }
 
-    fn nothing(&mut self, in_resp2: &[u8]) {
+    fn write_nil(&mut self, in_resp2: &[u8]) {
         if self.has_room(FRAME) {
             self.out.extend_from_slice(if self.is_resp3() { b"_\r\n" } else { in_resp2 });
             self.forecast.count();
         }
     }
 
-    /// The head of an array; its elements follow.
+    /// Writes the header of an array; its elements follow.
     pub(crate) fn array(&mut self, len: usize) {
         self.head(Head::Array, len);
     }
 
-    /// The head of a map; its keys and values follow in turn.
+    /// Writes the header of a map; its keys and values follow in turn.
     pub(crate) fn map(&mut self, len: usize) {
         self.head(Head::Map, len);
     }
 
-    /// The head of a set; its elements follow.
+    /// Writes the header of a set; its elements follow.
     pub(crate) fn set(&mut self, len: usize) {
         self.head(Head::Set, len);
     }
@@ -217,7 +221,7 @@ impl<'a> Writer<'a> {
         self.forecast.count();
     }
 
-    /// What a command of the library answered.
+    /// Writes a reply of the library.
     pub(crate) fn reply(&mut self, reply: &Reply) {
         reply.write_to(self);
     }
@@ -232,7 +236,7 @@ impl ReplySink for Writer<'_> {
         self.nil_array();
     }
 
-    fn status(&mut self, text: &str) {
+    fn status(&mut self, text: &'static str) {
         self.status(text);
     }
 
@@ -272,11 +276,11 @@ impl ReplySink for Writer<'_> {
         self.out.len()
     }
 
-    /// Written at the end, and turned to the front: the head is a few bytes.
+    /// Appends the header and rotates it to the front; it has only a few bytes.
     fn insert_head(&mut self, position: usize, head: Head, len: usize) {
         let end = self.out.len();
         self.write_head(head, len);
-        // What found no room was taken back, with all that stood before it.
+        // The header found no room, and the writer has discarded everything.
         if self.full {
             return;
         }
@@ -286,7 +290,7 @@ impl ReplySink for Writer<'_> {
         }
     }
 
-    fn go_back(&mut self, position: usize) {
+    fn rollback_to(&mut self, position: usize) {
         self.out.truncate(position);
     }
 }

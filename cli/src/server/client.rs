@@ -1,4 +1,4 @@
-//! What the server remembers of a connection between two commands, apart from its socket.
+//! The state of a client between two commands, without its socket.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,108 +6,57 @@ use std::time::Instant;
 
 use lsmkv::{Reply, Session};
 
-use super::catalog::Entry;
-use super::clients::ClientInfo;
-use super::pop::Pop;
+use super::client_list::ClientInfo;
+use super::command_table::CommandEntry;
+use super::transaction_queue::TransactionQueue;
 use crate::resp::Protocol;
 
-/// What CLIENT REPLY asked for.
+/// The mode that CLIENT REPLY selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyMode {
     On,
     Off,
-    /// The next command's reply is left out.
+    /// The next command gets no reply.
     SkipNext,
-    /// This command's reply is left out.
+    /// The current command gets no reply.
     Skipping,
 }
 
-/// What becomes of the connection after its replies.
+/// Whether and when the connection closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Lives,
-    /// It is closed when its replies are sent.
-    Closes,
-    /// It is closed at once.
-    Dies,
+pub(crate) enum CloseState {
+    Open,
+    /// The connection closes once its replies are sent.
+    AfterReplies,
+    /// The connection closes at once.
+    Now,
 }
 
-/// A command between MULTI and EXEC, by who answers it.
+/// The state of a client that waits for a key or for a time.
 #[derive(Debug)]
-pub(crate) enum Queued {
-    /// The session.
-    Plain,
-    /// The session, whose reply takes another form.
-    Popped(Pop),
-    /// The server, which runs it when the session has run its own.
-    Own(Vec<Vec<u8>>),
-    /// Nobody: it is an error.
-    Refused(String),
-}
-
-/// Between MULTI and EXEC.
-#[derive(Debug, Default)]
-pub(crate) struct Queue {
-    pub(crate) commands: Vec<Queued>,
-    /// Keys that may have something to take afterwards.
-    pub(crate) touched: Vec<Vec<u8>>,
-    /// Any key may.
-    pub(crate) touches_all: bool,
-    pub(crate) writes: bool,
-    /// Memory that all this takes, about, beside what the session holds.
-    pub(crate) bytes: usize,
-}
-
-impl Queue {
-    /// Remembers who answers a command that the session has queued.
-    pub(crate) fn push(&mut self, queued: Queued) {
-        self.bytes += size_of::<Queued>();
-        self.commands.push(queued);
-    }
-
-    /// Remembers a command that the session does not hold.
-    pub(crate) fn push_own(&mut self, queued: Queued, argv: &[&[u8]]) {
-        self.bytes += memory_of(argv.iter().copied());
-        self.push(queued);
-    }
-
-    /// Remembers a key that may have something to take afterwards.
-    pub(crate) fn touch(&mut self, key: &[u8]) {
-        self.bytes += memory_of([key]);
-        self.touched.push(key.to_vec());
-    }
-}
-
-/// What copies of these words take, about.
-pub(crate) fn memory_of<'w>(words: impl IntoIterator<Item = &'w [u8]>) -> usize {
-    const EACH: usize = 48;
-    words.into_iter().map(|word| word.len() + EACH).sum()
-}
-
-/// A client that waits.
-#[derive(Debug)]
-pub(crate) struct Blocked {
-    /// What it is among those who wait for keys; `None`: it only waits for the time.
+pub(crate) struct BlockedState {
+    /// The client's ticket among the blocked clients; `None` if it waits for the time only.
     pub(crate) ticket: Option<u64>,
     pub(crate) deadline: Option<Instant>,
-    /// What it is told at the end if it has no ticket.
-    pub(crate) finally: Reply,
-    /// Memory that what it waits for takes, about.
-    pub(crate) bytes: usize,
+    /// The reply at the deadline for a client without a ticket.
+    pub(crate) timeout_reply: Reply,
+    /// Approximate memory of the keys it waits for.
+    pub(crate) memory_bytes: usize,
 }
 
-/// See the module's documentation.
+/// A client: its session, its protocol version, and what it is about to do.
 pub(crate) struct Client {
     pub(crate) info: Arc<ClientInfo>,
     pub(crate) session: Session,
     pub(crate) protocol: Protocol,
     pub(crate) authenticated: bool,
     pub(crate) reply_mode: ReplyMode,
-    pub(crate) queue: Option<Queue>,
-    pub(crate) blocked: Option<Blocked>,
-    pub(crate) fate: Fate,
-    /// Whether it has written since this was last looked at.
-    pub(crate) wrote: bool,
+    /// The queue between MULTI and EXEC.
+    pub(crate) queue: Option<TransactionQueue>,
+    pub(crate) blocked: Option<BlockedState>,
+    pub(crate) close_state: CloseState,
+    /// Whether the client has written since its replies were last sent.
+    pub(crate) has_written: bool,
 }
 
 impl Client {
@@ -120,8 +69,8 @@ impl Client {
             reply_mode: ReplyMode::On,
             queue: None,
             blocked: None,
-            fate: Fate::Lives,
-            wrote: false,
+            close_state: CloseState::Open,
+            has_written: false,
         }
     }
 
@@ -134,15 +83,15 @@ impl Client {
         self.info.protocol.store(protocol.number(), Ordering::Relaxed);
     }
 
-    /// Memory that it takes beside its buffers, about.
-    pub(crate) fn held_bytes(&self) -> usize {
-        let queued = self.queue.as_ref().map_or(0, |queue| queue.bytes);
-        let waits_for = self.blocked.as_ref().map_or(0, |blocked| blocked.bytes);
-        queued + waits_for + self.session.held_bytes()
+    /// Approximate memory of the client without its buffers.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let queued = self.queue.as_ref().map_or(0, |queue| queue.memory_bytes);
+        let blocked = self.blocked.as_ref().map_or(0, |blocked| blocked.memory_bytes);
+        queued + blocked + self.session.held_bytes()
     }
 
-    /// Follows what the session has become, and tells others.
-    pub(crate) fn follow_session(&mut self) {
+    /// Adopts the state of the session after a command and publishes it to the client list.
+    pub(crate) fn sync_with_session(&mut self) {
         if !self.session.in_multi() {
             self.queue = None;
         }
@@ -151,12 +100,12 @@ impl Client {
         self.info.database.store(self.session.db().database(), Ordering::Relaxed);
     }
 
-    /// Tells others what it did last.
-    pub(crate) fn note_command(&self, entry: &Entry) {
+    /// Publishes the client's last command to the client list.
+    pub(crate) fn record_command(&self, entry: &CommandEntry) {
         self.info.last_command.store(entry.index, Ordering::Relaxed);
     }
 
-    pub(crate) fn block(&mut self, blocked: Blocked) {
+    pub(crate) fn block(&mut self, blocked: BlockedState) {
         self.blocked = Some(blocked);
         self.info.blocked.store(true, Ordering::Relaxed);
     }
@@ -166,8 +115,9 @@ impl Client {
         self.info.blocked.store(false, Ordering::Relaxed);
     }
 
-    /// Whether the reply of the command that has just run is left out; prepares for the next.
-    pub(crate) fn swallows_reply(&mut self) -> bool {
+    /// Whether CLIENT REPLY suppresses the reply of the command that has just run. Advances the
+    /// mode for the next command.
+    pub(crate) fn suppresses_reply(&mut self) -> bool {
         match self.reply_mode {
             ReplyMode::On => false,
             ReplyMode::Off => true,

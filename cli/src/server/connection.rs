@@ -1,11 +1,11 @@
-//! A connection: bytes in, commands run, bytes out.
+//! A connection: parses requests, runs commands, sends replies.
 //!
-//! A turn reads what has arrived, at most one buffer full, and runs the commands in it, or lets
-//! them join those of other connections that run at the end of the round. While a client waits
-//! for something, or does not take the replies it has, nothing more of it runs: what it has sent
-//! stays in the socket, and it alone waits. An idle connection owns no buffers.
+//! A turn reads at most one chunk from the socket and runs the commands in it, or adds them to the
+//! batch that runs at the end of the round. The connection stops reading and running while its
+//! client is blocked or has too many unread replies. Then its requests stay in the socket, and only
+//! this client waits. An idle connection owns no buffers.
 //!
-//! Used by the thread of its event loop only.
+//! Only the thread of its event loop uses a connection.
 
 use std::io::{ErrorKind, Write as _};
 use std::ops::Range;
@@ -13,70 +13,70 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use smallvec::SmallVec;
 
-use super::arrivals::{Arrivals, Chunk};
-use super::client::{Client, Fate};
+use super::client::{Client, CloseState};
+use super::command_batch::{Admission, BatchCandidate, BatchConnection, CommandBatch};
 use super::counters::Counters;
-use super::execute::execute;
+use super::dispatch::dispatch;
+use super::input_buffer::{InputBuffer, InputChunk};
 use super::shared::Server;
 use super::stream::Stream;
-use super::together::{Candidate, Group, Joining};
 use crate::resp::{Limits, Parsed, RequestReader, Writer};
 
-/// Replies that may wait to be taken before no more commands run.
-const ENOUGH_OUTPUT: usize = 1 << 20;
-/// Bytes that a client may send ahead while it waits for something.
-const ENOUGH_AHEAD: usize = 64 << 10;
-/// Larger buffers are given back when they are empty.
-const KEPT_BUFFER: usize = 64 << 10;
-/// Most arguments of a request.
-const MOST_ARGUMENTS: usize = 1 << 20;
+/// Command execution pauses while a client has this many bytes of unread replies.
+const OUTPUT_PAUSE_BYTES: usize = 1 << 20;
+/// The number of bytes that a blocked client may send ahead.
+const BLOCKED_INPUT_BYTES: usize = 64 << 10;
+/// An empty buffer with more capacity is freed.
+const RETAINED_BUFFER_BYTES: usize = 64 << 10;
+/// The maximum number of arguments in a request.
+const MAX_ARGUMENTS: usize = 1 << 20;
 
-/// See the module's documentation.
+/// A client with its socket and buffers.
 pub(crate) struct Connection {
     pub(crate) stream: Stream,
     pub(crate) client: Client,
     reader: RequestReader,
-    /// What has arrived and is not understood or not run yet.
-    input: Vec<u8>,
-    /// Replies, of which `sent` bytes are gone.
-    output: Vec<u8>,
+    /// Received bytes that are not parsed or not run yet.
+    query_buffer: Vec<u8>,
+    /// Replies; the first `sent` bytes are already sent.
+    output_buffer: Vec<u8>,
     sent: usize,
-    /// Whether the socket may have more.
+    /// Whether the socket may have more bytes.
     pub(crate) readable: bool,
-    /// Whether the other side has sent its last: the end is still to be read.
-    pub(crate) hung_up: bool,
-    /// Whether the socket may take more.
+    /// Whether the peer has shut down its side; the end of the stream is still to be read.
+    pub(crate) peer_closed: bool,
+    /// Whether the socket may accept more bytes.
     pub(crate) writable: bool,
-    /// Whether `input` may begin with a whole request.
-    stalled: bool,
-    /// What it is reading requests from, and how far it has come.
-    place: Option<(Chunk, usize)>,
-    /// How many of its commands wait in the group.
-    joined: usize,
-    /// Whether it is among those that get a turn next.
+    /// Whether `query_buffer` may start with a whole request.
+    has_unparsed: bool,
+    /// The chunk that the current turn parses, and the offset reached.
+    parsing: Option<(InputChunk, usize)>,
+    /// The number of this connection's commands in the batch.
+    batched: usize,
+    /// Whether the connection is in the event loop's ready list.
     pub(crate) is_ready: bool,
-    /// Whether it is among those whose replies wait for the device.
-    pub(crate) is_unsent: bool,
+    /// Whether the connection is in the event loop's list of pending replies.
+    pub(crate) has_pending_reply: bool,
 }
 
 /// What a turn needs beside the connection.
 pub(crate) struct Turn<'a> {
     pub(crate) server: &'a Server,
     pub(crate) counters: &'a Counters,
-    pub(crate) arrivals: &'a mut Arrivals,
-    pub(crate) group: &'a mut Group,
-    /// The place of the connection.
+    pub(crate) input: &'a mut InputBuffer,
+    pub(crate) batch: &'a mut CommandBatch,
+    /// The connection's slot in its event loop.
     pub(crate) slot: usize,
     pub(crate) now_ms: u64,
 }
 
-/// How a turn has come out.
+/// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turned {
-    /// `wants_turn` says whether there may be more.
-    Over,
-    /// It goes on once the group has run.
-    NeedsGroup,
+pub(crate) enum TurnOutcome {
+    /// The turn is over; `wants_turn` tells whether there is more to do.
+    Done,
+    /// The turn resumes after the batch has run.
+    NeedsBatch,
 }
 
 impl Connection {
@@ -85,318 +85,335 @@ impl Connection {
             stream,
             client,
             reader: RequestReader::default(),
-            input: Vec::new(),
-            output: Vec::new(),
+            query_buffer: Vec::new(),
+            output_buffer: Vec::new(),
             sent: 0,
             readable: true,
-            hung_up: false,
+            peer_closed: false,
             writable: true,
-            stalled: false,
-            place: None,
-            joined: 0,
+            has_unparsed: false,
+            parsing: None,
+            batched: 0,
             is_ready: false,
-            is_unsent: false,
+            has_pending_reply: false,
         }
     }
 
-    /// Reads once and runs what there is. If that needs the group to have run, `go_on` follows.
-    pub(crate) fn turn(&mut self, turn: &mut Turn<'_>) -> Turned {
-        let turned = self.run_rest(turn);
-        if turned == Turned::NeedsGroup || !self.readable || !self.may_read() {
-            return self.end_turn(turned, turn.server);
+    /// Reads once and runs the requests. After `NeedsBatch` the caller runs the batch and calls
+    /// `resume`.
+    pub(crate) fn turn(&mut self, turn: &mut Turn<'_>) -> TurnOutcome {
+        let outcome = self.run_received(turn);
+        if outcome == TurnOutcome::NeedsBatch || !self.readable || !self.may_read() {
+            return self.end_turn(outcome, turn.server);
         }
         self.receive(turn);
-        self.go_on(turn)
+        self.resume(turn)
     }
 
-    /// Runs what is left of what was read. More is not read before others had their turns, and
-    /// before the replies so far were sent: the other side may have gone, and wait for them.
-    pub(crate) fn go_on(&mut self, turn: &mut Turn<'_>) -> Turned {
-        let turned = self.run_rest(turn);
-        self.end_turn(turned, turn.server)
+    /// Runs the rest of the received requests. It reads nothing: other connections get their turn
+    /// first, and the replies so far are sent, because the peer may have shut down and wait for
+    /// them.
+    pub(crate) fn resume(&mut self, turn: &mut Turn<'_>) -> TurnOutcome {
+        let outcome = self.run_received(turn);
+        self.end_turn(outcome, turn.server)
     }
 
-    fn end_turn(&mut self, turned: Turned, server: &Server) -> Turned {
-        if turned == Turned::Over {
+    fn end_turn(&mut self, outcome: TurnOutcome, server: &Server) -> TurnOutcome {
+        if outcome == TurnOutcome::Done {
             self.check_limits(server);
         }
-        turned
+        outcome
     }
 
-    /// Runs what is there of a chunk, or else what was kept.
-    fn run_rest(&mut self, turn: &mut Turn<'_>) -> Turned {
-        if self.place.is_none() && self.stalled && self.may_run() {
-            self.place = Some((turn.arrivals.keep(std::mem::take(&mut self.input)), 0));
+    /// Runs the rest of the current chunk, or else the query buffer.
+    fn run_received(&mut self, turn: &mut Turn<'_>) -> TurnOutcome {
+        if self.parsing.is_none() && self.has_unparsed && self.may_run() {
+            let bytes = std::mem::take(&mut self.query_buffer);
+            self.parsing = Some((turn.input.push_owned(bytes), 0));
         }
-        match self.place {
+        match self.parsing {
             Some((chunk, at)) => self.run(chunk, at, turn),
-            None => Turned::Over,
+            None => TurnOutcome::Done,
         }
     }
 
     /// Whether another turn would find something to do.
     pub(crate) fn wants_turn(&self) -> bool {
-        (self.stalled && self.may_run()) || (self.readable && self.may_read())
+        (self.has_unparsed && self.may_run()) || (self.readable && self.may_read())
     }
 
     /// Whether there are replies to send.
     pub(crate) fn has_output(&self) -> bool {
-        self.sent < self.output.len()
+        self.sent < self.output_buffer.len()
     }
 
-    /// Whether it is to be closed now.
-    pub(crate) fn is_over(&self) -> bool {
-        match self.client.fate {
-            Fate::Lives => false,
-            Fate::Closes => !self.has_output(),
-            Fate::Dies => true,
+    fn unsent_bytes(&self) -> usize {
+        self.output_buffer.len() - self.sent
+    }
+
+    /// Whether the connection is to be closed now.
+    pub(crate) fn should_close(&self) -> bool {
+        match self.client.close_state {
+            CloseState::Open => false,
+            CloseState::AfterReplies => !self.has_output(),
+            CloseState::Now => true,
         }
     }
 
-    /// Writes a reply that no command of this turn gave.
+    /// Writes a reply that does not come from a command of this turn.
     pub(crate) fn reply(&mut self, write: impl FnOnce(&mut Writer<'_>)) {
-        let before = self.output.len();
-        write(&mut Writer::new(&mut self.output, self.client.protocol));
-        if self.client.swallows_reply() {
-            self.output.truncate(before);
+        let before = self.output_buffer.len();
+        write(&mut Writer::new(&mut self.output_buffer, self.client.protocol));
+        if self.client.suppresses_reply() {
+            self.output_buffer.truncate(before);
         }
     }
 
     fn may_run(&self) -> bool {
         self.client.blocked.is_none()
-            && self.client.fate == Fate::Lives
-            && self.output.len() - self.sent < ENOUGH_OUTPUT
+            && self.client.close_state == CloseState::Open
+            && self.unsent_bytes() < OUTPUT_PAUSE_BYTES
     }
 
     fn may_read(&self) -> bool {
-        let waits = self.client.blocked.is_some() && self.input.len() < ENOUGH_AHEAD;
-        self.may_run() || (waits && self.client.fate == Fate::Lives)
+        let sends_ahead =
+            self.client.blocked.is_some() && self.query_buffer.len() < BLOCKED_INPUT_BYTES;
+        self.may_run() || (sends_ahead && self.client.close_state == CloseState::Open)
     }
 
     fn receive(&mut self, turn: &mut Turn<'_>) {
-        match turn.arrivals.read(&mut self.stream) {
+        match turn.input.read(&mut self.stream) {
             Ok((chunk, full)) => {
-                let len = turn.arrivals.bytes(chunk).len();
+                let len = turn.input.bytes(chunk).len();
                 if len == 0 {
-                    return self.meet_end();
+                    return self.handle_eof();
                 }
-                // A socket that gives less than it could is empty: its next bytes are an event.
-                self.readable = self.hung_up || full;
+                // A short read has emptied the socket: its next bytes raise an event.
+                self.readable = self.peer_closed || full;
                 turn.counters.input_bytes.add(len as u64);
                 self.client.info.active_ms.store(turn.now_ms, Relaxed);
-                self.accept(chunk, turn.arrivals);
+                self.take_chunk(chunk, turn.input);
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.readable = false,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => self.client.fate = Fate::Dies,
+            Err(_) => self.client.close_state = CloseState::Now,
         }
     }
 
-    /// The other side has sent its last. It may have closed its side only, and still take what it
-    /// has asked for.
-    fn meet_end(&mut self) {
-        if self.joined > 0 {
-            // The end is read again, once all that came before it has run.
-            (self.readable, self.hung_up) = (true, true);
+    /// Handles the end of the stream. The peer may have shut down only its sending side and still
+    /// read its replies.
+    fn handle_eof(&mut self) {
+        if self.batched > 0 {
+            // The end is read again once the batch has run.
+            (self.readable, self.peer_closed) = (true, true);
         } else if self.has_output() && self.client.blocked.is_none() {
-            self.client.fate = Fate::Closes;
+            self.client.close_state = CloseState::AfterReplies;
         } else {
-            self.client.fate = Fate::Dies;
+            self.client.close_state = CloseState::Now;
         }
     }
 
-    /// Takes what was read.
-    fn accept(&mut self, chunk: Chunk, arrivals: &Arrivals) {
-        if self.input.is_empty() && self.may_run() {
-            self.place = Some((chunk, 0));
+    /// Parses a chunk in place if nothing precedes it, else appends it to the query buffer.
+    fn take_chunk(&mut self, chunk: InputChunk, input: &InputBuffer) {
+        if self.query_buffer.is_empty() && self.may_run() {
+            self.parsing = Some((chunk, 0));
         } else {
-            self.input.extend_from_slice(arrivals.bytes(chunk));
-            self.stalled = true;
+            self.query_buffer.extend_from_slice(input.bytes(chunk));
+            self.has_unparsed = true;
         }
     }
 
-    /// Runs the requests in a chunk from `at` on, or lets them join the group.
-    fn run(&mut self, chunk: Chunk, at: usize, turn: &mut Turn<'_>) -> Turned {
+    /// Runs the requests in a chunk from `at` on, or adds them to the batch.
+    fn run(&mut self, chunk: InputChunk, at: usize, turn: &mut Turn<'_>) -> TurnOutcome {
         let mut at = at;
         while self.may_run() {
-            // Anew each time: the last command may have been AUTH.
+            // For each request: the last command may have been AUTH.
             let limits = self.limits(turn.server);
-            let rest = turn.arrivals.bytes(chunk).get(at..).unwrap_or_default();
+            let rest = turn.input.bytes(chunk).get(at..).unwrap_or_default();
             match self.reader.read(rest, &limits) {
                 Ok(Parsed::Incomplete) => {
-                    self.stop_reading(chunk, at, turn.arrivals);
-                    self.stalled = false;
-                    return Turned::Over;
+                    self.keep_rest(chunk, at, turn.input);
+                    self.has_unparsed = false;
+                    return TurnOutcome::Done;
                 }
                 Ok(Parsed::Request(len)) => {
                     let request = at..at + len;
-                    if !self.run_or_join(chunk, request, turn) {
-                        self.place = Some((chunk, at));
-                        return Turned::NeedsGroup;
+                    if !self.run_or_batch(chunk, request, turn) {
+                        self.parsing = Some((chunk, at));
+                        return TurnOutcome::NeedsBatch;
                     }
                     at += len;
                 }
-                Err(_) if self.joined > 0 => {
-                    self.place = Some((chunk, at));
-                    return Turned::NeedsGroup;
+                Err(_) if self.batched > 0 => {
+                    self.parsing = Some((chunk, at));
+                    return TurnOutcome::NeedsBatch;
                 }
                 Err(error) => {
                     turn.counters.protocol_errors.add(1);
                     self.reply(|out| out.error(&format!("ERR {error}")));
-                    self.client.fate = Fate::Closes;
+                    self.client.close_state = CloseState::AfterReplies;
                     at += rest.len();
                 }
             }
         }
-        self.stop_reading(chunk, at, turn.arrivals);
-        Turned::Over
+        self.keep_rest(chunk, at, turn.input);
+        TurnOutcome::Done
     }
 
-    /// `false` if those of its commands that have joined must run first.
-    fn run_or_join(&mut self, chunk: Chunk, request: Range<usize>, turn: &mut Turn<'_>) -> bool {
-        let bytes = turn.arrivals.bytes(chunk).get(request.clone()).unwrap_or_default();
-        let joining = match self.reader.places() {
+    /// Runs a request or adds it to the batch; `false` if the batch must run first.
+    fn run_or_batch(
+        &mut self,
+        chunk: InputChunk,
+        request: Range<usize>,
+        turn: &mut Turn<'_>,
+    ) -> bool {
+        let bytes = turn.input.bytes(chunk).get(request.clone()).unwrap_or_default();
+        let admission = match self.reader.argument_ranges() {
             Some(arguments) => {
                 let slot = turn.slot;
-                let candidate = Candidate { slot, chunk, request, bytes, arguments };
-                turn.group.join(turn.server, &self.client, candidate)
+                let candidate = BatchCandidate { slot, chunk, request, bytes, arguments };
+                turn.batch.add(turn.server, &self.client, candidate)
             }
-            None => Joining::Alone,
+            None => Admission::Alone,
         };
-        match joining {
-            Joining::Joined => self.joined += 1,
-            Joining::NotNow => return false,
-            Joining::Alone if self.joined > 0 => return false,
-            Joining::Alone => {
+        match admission {
+            Admission::Added => self.batched += 1,
+            Admission::NextBatch => return false,
+            Admission::Alone if self.batched > 0 => return false,
+            Admission::Alone => {
                 let argv: SmallVec<[&[u8]; 16]> = self.reader.arguments(bytes).collect();
                 if !argv.is_empty() {
                     let (server, counters) = (turn.server, turn.counters);
-                    execute(server, counters, &mut self.client, &argv, &mut self.output);
+                    dispatch(server, counters, &mut self.client, &argv, &mut self.output_buffer);
                 }
             }
         }
         true
     }
 
-    /// Keeps the rest of a chunk for later.
-    fn stop_reading(&mut self, chunk: Chunk, at: usize, arrivals: &mut Arrivals) {
-        let rest = arrivals.bytes(chunk).len().saturating_sub(at);
-        self.place = None;
-        self.stalled = rest > 0;
+    /// Moves the rest of a chunk to the query buffer.
+    fn keep_rest(&mut self, chunk: InputChunk, at: usize, input: &mut InputBuffer) {
+        let rest = input.bytes(chunk).len().saturating_sub(at);
+        self.parsing = None;
+        self.has_unparsed = rest > 0;
         if rest > 0 {
-            self.input = arrivals.give_back(chunk, at, self.joined > 0);
+            self.query_buffer = input.take_rest(chunk, at, self.batched > 0);
         }
-    }
-
-    /// A command of its that had joined has run: where its reply goes.
-    pub(crate) fn joined_ran(&mut self) -> (&mut Client, &mut Vec<u8>) {
-        self.joined = self.joined.saturating_sub(1);
-        (&mut self.client, &mut self.output)
-    }
-
-    /// Bytes of replies it may be given before it has to take some.
-    pub(crate) fn room(&self) -> usize {
-        ENOUGH_OUTPUT.saturating_sub(self.output.len() - self.sent)
-    }
-
-    /// These requests had joined and have not run, for want of room: they are read again.
-    pub(crate) fn take_back(&mut self, requests: Vec<u8>, arrivals: &mut Arrivals) {
-        if let Some((chunk, at)) = self.place {
-            self.stop_reading(chunk, at, arrivals);
-        }
-        let mut requests = requests;
-        requests.append(&mut self.input);
-        (self.input, self.joined) = (requests, 0);
-        self.reader = RequestReader::default();
-        self.stalled = true;
     }
 
     fn limits(&self, server: &Server) -> Limits {
         Limits {
             bulk: server.settings.bulk_limit(),
-            arguments: MOST_ARGUMENTS,
-            stranger: !self.client.authenticated,
+            arguments: MAX_ARGUMENTS,
+            unauthenticated: !self.client.authenticated,
         }
     }
 
-    /// Tells others how much memory it takes.
-    fn note_memory(&self) {
-        let input = self.input.capacity() + self.reader.memory() + self.client.held_bytes();
+    /// Publishes the connection's memory use to the client list.
+    fn publish_memory(&self) {
+        let input =
+            self.query_buffer.capacity() + self.reader.memory() + self.client.memory_bytes();
         self.client.info.input_bytes.store(input, Relaxed);
-        self.client.info.output_bytes.store(self.output.capacity(), Relaxed);
+        self.client.info.output_bytes.store(self.output_buffer.capacity(), Relaxed);
     }
 
     fn check_limits(&mut self, server: &Server) {
-        self.note_memory();
-        let waiting = self.output.len() - self.sent;
-        if self.input.len() > server.settings.input_limit()
+        self.publish_memory();
+        let waiting = self.unsent_bytes();
+        if self.query_buffer.len() > server.settings.input_limit()
             || waiting > server.settings.output_limit()
         {
             let (id, address) = (self.client.id(), &self.client.info.address);
             super::log::line(&format!(
                 "client {id} from {address} exceeds its buffers ({} bytes in, {waiting} bytes out)",
-                self.input.len()
+                self.query_buffer.len()
             ));
-            self.client.fate = Fate::Dies;
+            self.client.close_state = CloseState::Now;
         }
     }
 
-    /// Sends what the socket takes.
+    /// Sends as many reply bytes as the socket accepts.
     pub(crate) fn send(&mut self, counters: &Counters, now_ms: u64) {
-        if self.client.fate == Fate::Dies {
+        if self.client.close_state == CloseState::Now {
             return;
         }
         if self.send_some(counters) {
             self.client.info.active_ms.store(now_ms, Relaxed);
         }
-        // Replies of commands that had joined others have come after the turn.
-        self.note_memory();
+        // Replies of batched commands were written after the turn.
+        self.publish_memory();
     }
 
-    /// Whether the other side took anything.
+    /// Writes to the socket until it is full; returns whether it accepted anything.
     fn send_some(&mut self, counters: &Counters) -> bool {
-        let mut took = false;
+        let mut progress = false;
         while self.writable && self.has_output() {
-            match self.stream.write(self.output.get(self.sent..).unwrap_or_default()) {
-                Ok(0) => self.client.fate = Fate::Dies,
+            match self.stream.write(self.output_buffer.get(self.sent..).unwrap_or_default()) {
+                Ok(0) => self.client.close_state = CloseState::Now,
                 Ok(len) => {
-                    (self.sent, took) = (self.sent + len, true);
+                    (self.sent, progress) = (self.sent + len, true);
                     counters.output_bytes.add(len as u64);
                     continue;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable = false,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(_) => self.client.fate = Fate::Dies,
+                Err(_) => self.client.close_state = CloseState::Now,
             }
-            self.forget_sent();
-            return took;
+            self.drop_sent();
+            return progress;
         }
         if !self.has_output() {
             self.sent = 0;
-            self.output.clear();
-            if self.output.capacity() > KEPT_BUFFER {
-                self.output = Vec::new();
+            self.output_buffer.clear();
+            if self.output_buffer.capacity() > RETAINED_BUFFER_BYTES {
+                self.output_buffer = Vec::new();
             }
         }
-        took
+        progress
     }
 
-    /// Gives back what is sent of a long reply once commands may run again: the next one would
-    /// stand behind it.
-    fn forget_sent(&mut self) {
-        if self.sent >= ENOUGH_OUTPUT && self.output.len() - self.sent < ENOUGH_OUTPUT {
-            self.output.drain(..self.sent);
-            self.output.shrink_to(2 * ENOUGH_OUTPUT);
+    /// Frees the sent part of a long reply once commands may run again: the next reply would be
+    /// appended behind it.
+    fn drop_sent(&mut self) {
+        if self.sent >= OUTPUT_PAUSE_BYTES && self.unsent_bytes() < OUTPUT_PAUSE_BYTES {
+            self.output_buffer.drain(..self.sent);
+            self.output_buffer.shrink_to(2 * OUTPUT_PAUSE_BYTES);
             self.sent = 0;
         }
     }
 
-    /// Gives back the buffers of a connection that has been idle for a while.
-    pub(crate) fn rest(&mut self) {
-        if self.input.is_empty() && !self.has_output() {
-            (self.input, self.output, self.sent) = (Vec::new(), Vec::new(), 0);
+    /// Frees the buffers of an idle connection.
+    pub(crate) fn release_buffers(&mut self) {
+        if self.query_buffer.is_empty() && !self.has_output() {
+            (self.query_buffer, self.output_buffer, self.sent) = (Vec::new(), Vec::new(), 0);
             self.reader = RequestReader::default();
-            self.note_memory();
+            self.publish_memory();
         }
+    }
+}
+
+impl BatchConnection for Connection {
+    fn client(&mut self) -> &mut Client {
+        &mut self.client
+    }
+
+    fn output_room(&self) -> usize {
+        OUTPUT_PAUSE_BYTES.saturating_sub(self.unsent_bytes())
+    }
+
+    fn finish_batched(&mut self) -> (&mut Client, &mut Vec<u8>) {
+        self.batched = self.batched.saturating_sub(1);
+        (&mut self.client, &mut self.output_buffer)
+    }
+
+    fn requeue(&mut self, requests: Vec<u8>, input: &mut InputBuffer) {
+        if let Some((chunk, at)) = self.parsing {
+            self.keep_rest(chunk, at, input);
+        }
+        let mut requests = requests;
+        requests.append(&mut self.query_buffer);
+        (self.query_buffer, self.batched) = (requests, 0);
+        self.reader = RequestReader::default();
+        self.has_unparsed = true;
     }
 }

@@ -1,9 +1,9 @@
-//! What the server has done, counted by each event loop for itself, so that no two threads write
-//! the same number.
+//! Statistics of the server. Each event loop has its own counters, so no two threads write the same
+//! one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counted by one event loop.
+/// The counters of one event loop.
 #[derive(Debug)]
 pub(crate) struct Counters {
     pub(crate) commands: Counter,
@@ -15,22 +15,22 @@ pub(crate) struct Counters {
     pub(crate) protocol_errors: Counter,
     /// Clients closed because they held too much memory.
     pub(crate) evicted: Counter,
-    /// By the number of the command in the catalogue.
-    calls: Box<[Calls]>,
+    /// The calls of each command, by its index in the command table.
+    calls: Box<[CallCounters]>,
 }
 
-/// How the calls of a command went.
+/// Counters of the calls of one command.
 #[derive(Debug, Default)]
-struct Calls {
+struct CallCounters {
     ran: Counter,
-    /// Of those that ran.
+    /// Calls that ran and whose reply is an error.
     failed: Counter,
-    /// Not run: wrong number of arguments, no password.
+    /// Calls that did not run: wrong number of arguments, or no password.
     rejected: Counter,
     nanos: Counter,
 }
 
-/// The same at one moment.
+/// The sums of a command's counters over all event loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallCounts {
     pub(crate) ran: u64,
@@ -39,17 +39,17 @@ pub(crate) struct CallCounts {
     pub(crate) micros: u64,
 }
 
-/// How a call went.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CallOutcome {
     Done,
-    /// It ran, and its reply is an error.
+    /// The call ran, and its reply is an error.
     Failed,
     Rejected,
 }
 
 impl Counters {
-    /// For so many kinds of commands.
+    /// Counters for this number of commands.
     pub(crate) fn new(commands: usize) -> Self {
         Self {
             commands: Counter::default(),
@@ -60,30 +60,31 @@ impl Counters {
             errors: Counter::default(),
             protocol_errors: Counter::default(),
             evicted: Counter::default(),
-            calls: (0..commands).map(|_| Calls::default()).collect(),
+            calls: (0..commands).map(|_| CallCounters::default()).collect(),
         }
     }
 
-    /// A command was called.
-    pub(crate) fn note_call(&self, command: usize, outcome: Outcome, nanos: u64) {
-        if outcome != Outcome::Done {
+    /// Counts a call of a command.
+    pub(crate) fn note_call(&self, command: usize, outcome: CallOutcome, nanos: u64) {
+        if outcome != CallOutcome::Done {
             self.errors.add(1);
         }
         let Some(calls) = self.calls.get(command) else { return };
-        if outcome == Outcome::Rejected {
+        if outcome == CallOutcome::Rejected {
             return calls.rejected.add(1);
         }
         calls.ran.add(1);
         calls.nanos.add(nanos);
-        if outcome == Outcome::Failed {
+        if outcome == CallOutcome::Failed {
             calls.failed.add(1);
         }
     }
 
-    /// How the calls of a command went, in all of these.
+    /// Sums up the calls of a command over all event loops.
     pub(crate) fn calls_of(all: &[Self], command: usize) -> CallCounts {
         let calls = || all.iter().filter_map(|counters| counters.calls.get(command));
-        let sum = |of: fn(&Calls) -> &Counter| calls().map(|calls| of(calls).get()).sum::<u64>();
+        let sum =
+            |of: fn(&CallCounters) -> &Counter| calls().map(|calls| of(calls).get()).sum::<u64>();
         CallCounts {
             ran: sum(|calls| &calls.ran),
             failed: sum(|calls| &calls.failed),
@@ -92,7 +93,7 @@ impl Counters {
         }
     }
 
-    /// CONFIG RESETSTAT.
+    /// Sets all counters to zero, as CONFIG RESETSTAT does.
     pub(crate) fn reset(&self) {
         let all = [
             &self.commands,
@@ -113,7 +114,7 @@ impl Counters {
 
 const RELAXED: Ordering = Ordering::Relaxed;
 
-/// A number that only grows.
+/// A counter that many threads may read.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
@@ -134,10 +135,10 @@ mod tests {
     #[test]
     fn calls_are_counted_by_outcome_over_all_loops_until_they_are_reset() {
         let loops = [Counters::new(2), Counters::new(2)];
-        loops[0].note_call(1, Outcome::Done, 1500);
-        loops[1].note_call(1, Outcome::Failed, 2500);
-        loops[1].note_call(1, Outcome::Rejected, 9000);
-        loops[1].note_call(7, Outcome::Done, 1);
+        loops[0].note_call(1, CallOutcome::Done, 1500);
+        loops[1].note_call(1, CallOutcome::Failed, 2500);
+        loops[1].note_call(1, CallOutcome::Rejected, 9000);
+        loops[1].note_call(7, CallOutcome::Done, 1);
         let counts = CallCounts { ran: 2, failed: 1, rejected: 1, micros: 4 };
         assert_eq!(Counters::calls_of(&loops, 1), counts);
         assert_eq!(Counters::calls_of(&loops, 0), CallCounts::default());

@@ -1,5 +1,5 @@
-//! Flushes a store once a second that was not opened to do so itself: `--sync off`, then
-//! `CONFIG SET appendfsync everysec`.
+//! Flushes the store once a second if it was opened with `--sync off` and `CONFIG SET appendfsync
+//! everysec` came later.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use super::shared::Server;
 
-const EVERY: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 
-/// A thread that looks every second whether it has to flush. Ends when this is dropped.
+/// A thread that checks every second whether to flush. Dropping this value ends the thread.
 pub(crate) struct Flusher {
-    /// Nothing is ever sent: that it is gone tells the thread to end.
+    /// Carries no message: dropping it tells the thread to end.
     alive: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -28,7 +28,7 @@ impl Flusher {
 }
 
 fn flush_until(ended: &Receiver<()>, server: &Server) {
-    while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+    while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
         if server.settings.flushes_every_second()
             && let Err(error) = server.db.sync()
         {
@@ -41,7 +41,7 @@ impl Drop for Flusher {
     fn drop(&mut self) {
         self.alive = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so.
+            // A thread that panicked has already reported it.
             let _ = thread.join();
         }
     }

@@ -1,23 +1,23 @@
-//! Lines for whoever runs the server, on standard error.
+//! Messages of the server on standard error.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One line.
+/// Writes one line.
 pub(crate) fn line(text: &str) {
-    // A server goes on when nobody can read what it says.
+    // The server runs on if nobody can read its messages.
     let _ = writeln!(std::io::stderr(), "lsmkv: {text}");
 }
 
-/// When something was said last that anybody can bring about: it is said once a minute.
+/// Limits a message that any client can cause to one per minute.
 #[derive(Debug, Default)]
-pub(crate) struct Seldom {
-    /// In milliseconds since the server started; zero: never.
+pub(crate) struct LogThrottle {
+    /// The time of the last message, in milliseconds since the server started; zero: never.
     last_ms: AtomicU64,
 }
 
-impl Seldom {
-    /// Whether it is time to say it again.
+impl LogThrottle {
+    /// Whether the message may be written again.
     pub(crate) fn is_due(&self, now_ms: u64) -> bool {
         const MINUTE_MS: u64 = 60_000;
         let due = |last_ms| {
@@ -33,8 +33,8 @@ mod tests {
 
     #[test]
     fn what_anybody_can_bring_about_is_said_once_a_minute() {
-        let seldom = Seldom::default();
-        let due = [0, 1, 59_000, 60_001, 60_002, 200_000].map(|now_ms| seldom.is_due(now_ms));
+        let throttle = LogThrottle::default();
+        let due = [0, 1, 59_000, 60_001, 60_002, 200_000].map(|now_ms| throttle.is_due(now_ms));
         assert_eq!(due, [true, false, false, true, false, true]);
     }
 }

@@ -1,28 +1,28 @@
-//! What other threads tell an event loop.
+//! Messages from other threads to an event loop.
 
 use lsmkv::Reply;
 use mio::Waker;
 use parking_lot::Mutex;
 
-use super::clients::Home;
+use super::client_list::ClientHandle;
 use super::stream::Stream;
 
-/// A message. Those for a client say which: another may have its place by now.
+/// A message. It names a client by its handle, because another client may use the slot by now.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// A new connection is yours; the name of the listener it came by.
-    Adopt(Stream, String),
-    /// What a blocked client waits for, by its ticket.
-    Deliver { to: Home, ticket: u64, reply: Reply },
-    /// A client waits no longer: as if its time had run out, or with an error.
-    Unblock { to: Home, with_error: bool },
-    /// A client is to be closed.
-    Kill(Home),
+    /// A new connection for this loop, and the name of its listener.
+    NewConnection(Stream, String),
+    /// The reply for a blocked client.
+    Deliver { to: ClientHandle, ticket: u64, reply: Reply },
+    /// Unblocks a client, with an error or as if its timeout had passed.
+    Unblock { to: ClientHandle, with_error: bool },
+    /// Closes a client.
+    Kill(ClientHandle),
     /// The server stops.
     Stop,
 }
 
-/// See the module's documentation.
+/// The messages for one event loop, and its waker.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     messages: Mutex<Vec<Message>>,
@@ -34,14 +34,14 @@ impl Mailbox {
         Self { messages: Mutex::default(), waker }
     }
 
-    /// Leaves a message and wakes the loop.
+    /// Adds a message and wakes the loop.
     pub(crate) fn post(&self, message: Message) {
         self.messages.lock().push(message);
-        // A loop that cannot be woken finds it at its next tick.
+        // If the wake fails, the loop finds the message at its next tick.
         let _ = self.waker.wake();
     }
 
-    /// All that was left since the last time.
+    /// Removes and returns all messages.
     pub(crate) fn take(&self) -> Vec<Message> {
         std::mem::take(&mut *self.messages.lock())
     }

@@ -1,34 +1,41 @@
 //! `lsmkv serve`: a store behind the Redis protocol.
 //!
-//! - `event_loop`, `connection`, `arrivals`, `stream`: threads, sockets, turns;
-//! - `execute`, `exec`, `together`, `catalog`, `commands`: what a command is and who runs it;
-//! - `client`, `clients`: what is remembered of a connection, and what others may know of it;
-//!   `budget`: how long its replies may be; `unused`: memory that goes back;
-//! - `pop`, `waiters`: blocking pops; `mailbox`: what threads tell each other;
-//! - `settings`, `counters`, `saves`, `shared`: the server's own state.
+//! - `serve`: starts and stops the server; `flusher`, `log`: its helper thread and its messages;
+//! - `event_loop`, `connection`, `input_buffer`, `stream`: threads, connections and sockets;
+//! - `dispatch`, `command_table`, `commands`, `command_batch`, `session_call`: commands;
+//! - `transaction_queue`, `transaction`: MULTI and EXEC;
+//! - `client`, `client_list`: the state of a client, and the part that other threads may read;
+//! - `blocking_pop`, `blocked_clients`: blocking pops; `mailbox`: messages between threads;
+//! - `output_limit`, `memory_trim`: limits on reply buffers, and memory returned to the system;
+//! - `settings`, `counters`, `keyspace_sample`, `background_save`, `shared`: the server's state.
 
-mod arrivals;
-mod budget;
-mod catalog;
+mod background_save;
+mod blocked_clients;
+mod blocking_pop;
 mod client;
-mod clients;
+mod client_list;
+mod clock;
+mod command_batch;
+mod command_table;
 mod commands;
 mod connection;
 mod counters;
+mod dispatch;
+mod error_reply;
 mod event_loop;
-mod exec;
-mod execute;
 mod flusher;
+mod input_buffer;
+mod keyspace_sample;
 mod log;
 mod mailbox;
-mod pop;
-mod saves;
+mod memory_trim;
+mod output_limit;
 mod serve;
+mod session_call;
 mod settings;
 mod shared;
 mod stream;
-mod together;
-mod unused;
-mod waiters;
+mod transaction;
+mod transaction_queue;
 
 pub(crate) use serve::{ServeArgs, serve};

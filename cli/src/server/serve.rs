@@ -1,4 +1,4 @@
-//! Starts a server and stops it: command line, listeners, threads, signals.
+//! Starts and stops a server: command line, listeners, threads, signals.
 
 use std::fmt;
 use std::net::{AddrParseError, IpAddr};
@@ -14,6 +14,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::commands::command_table;
 use super::event_loop::{EventLoop, MAILBOX};
 use super::flusher::Flusher;
 use super::log;
@@ -29,7 +30,8 @@ use crate::store::StoreArgs;
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// Addresses to listen on; one with - before it is left out if this machine does not have it
+    /// Addresses to listen on; an address with - before it is skipped if this machine does not have
+    /// it
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -37,24 +39,24 @@ pub(crate) struct ServeArgs {
         value_delimiter = ',',
         allow_hyphen_values = true
     )]
-    bind: Vec<Address>,
+    bind: Vec<BindAddress>,
     /// TCP port; 0 for none
     #[arg(long, default_value_t = 6380)]
     port: u16,
-    /// Listen on a Unix socket too
+    /// Also listen on a Unix socket
     #[arg(long, value_name = "PATH")]
     unixsocket: Option<PathBuf>,
     /// Password that clients must give (AUTH)
     #[arg(long, value_name = "PASSWORD", env = "LSMKV_REQUIREPASS", hide_env_values = true)]
     requirepass: Option<String>,
-    /// Most clients at once
+    /// Maximum number of clients
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     maxclients: u32,
-    /// Seconds after which a silent client is closed; 0 for never
+    /// Seconds after which an idle client is closed; 0 for never
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     timeout: u32,
-    /// When a reply to a write is sent: always (it is on the device), interval (it gets there
-    /// within a second) or off
+    /// When a reply to a write is sent: always (the write is on the device), interval (it gets
+    /// there within a second) or off
     #[arg(long, value_name = "MODE")]
     sync: Option<String>,
     /// Threads that serve clients; 0 chooses
@@ -65,15 +67,15 @@ pub(crate) struct ServeArgs {
     unprotected: bool,
 }
 
-/// Where to listen.
+/// An address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Address {
+struct BindAddress {
     ip: IpAddr,
-    /// Only if this machine has it.
+    /// Whether to skip the address if this machine does not have it.
     optional: bool,
 }
 
-impl FromStr for Address {
+impl FromStr for BindAddress {
     type Err = AddrParseError;
 
     fn from_str(text: &str) -> Result<Self, AddrParseError> {
@@ -85,7 +87,7 @@ impl FromStr for Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for BindAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = if self.optional { "-" } else { "" };
         write!(f, "{mark}{}", self.ip)
@@ -101,7 +103,7 @@ impl ServeArgs {
         Ok(options)
     }
 
-    /// A password, or only this machine, or a user who knows.
+    /// Refuses to listen beyond this machine without a password, unless the user has allowed it.
     fn check_exposure(&self) -> Result<(), Failure> {
         let beyond = self.port != 0 && self.bind.iter().any(|address| !address.ip.is_loopback());
         let protected = self.requirepass.as_ref().is_some_and(|word| !word.is_empty());
@@ -117,7 +119,7 @@ impl ServeArgs {
     fn listeners(&self) -> Result<Vec<Listener>, Failure> {
         let mut listeners = Vec::new();
         if self.port != 0 {
-            for Address { ip, optional } in &self.bind {
+            for BindAddress { ip, optional } in &self.bind {
                 listeners.extend(Listener::tcp(*ip, self.port, *optional)?);
             }
         }
@@ -133,34 +135,35 @@ impl ServeArgs {
     fn settings(&self, options: &Options) -> Settings {
         let settings = Settings::new();
         let bind: Vec<_> = self.bind.iter().map(ToString::to_string).collect();
-        settings.start_with("bind", &bind.join(" "));
-        settings.start_with("port", &self.port);
-        settings.start_with("timeout", &self.timeout);
-        settings.start_with("maxclients", &self.maxclients.max(1));
-        settings.start_with("databases", &options.databases);
-        settings.start_with("dir", &self.store.dir.display());
-        settings.start_with("requirepass", &self.requirepass.as_deref().unwrap_or_default());
+        settings.set_initial("bind", &bind.join(" "));
+        settings.set_initial("port", &self.port);
+        settings.set_initial("timeout", &self.timeout);
+        settings.set_initial("maxclients", &self.maxclients.max(1));
+        settings.set_initial("databases", &options.databases);
+        settings.set_initial("dir", &self.store.dir.display());
+        settings.set_initial("requirepass", &self.requirepass.as_deref().unwrap_or_default());
         if let Some(path) = &self.unixsocket {
-            settings.start_with("unixsocket", &path.display());
+            settings.set_initial("unixsocket", &path.display());
         }
         let flushes = match options.sync {
             SyncMode::Always => "always",
             SyncMode::Interval => "everysec",
             SyncMode::Off => "no",
         };
-        settings.start_with("appendfsync", &flushes);
+        settings.set_initial("appendfsync", &flushes);
         settings
     }
 
-    /// One thread serves hundreds of thousands of commands a second; the other cores are for the
-    /// store's background work, and for clients on this machine.
+    /// The number of threads that serve clients. One thread serves hundreds of thousands of
+    /// commands a second; the other cores are for the store's background work and for clients on
+    /// this machine.
     fn threads(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if self.threads > 0 { self.threads.min(64) } else { cores.div_ceil(2).clamp(1, 4) }
     }
 }
 
-/// Serves until it is told to stop.
+/// Serves clients until a signal or SHUTDOWN.
 pub(crate) fn serve(args: &ServeArgs) -> Outcome {
     args.check_exposure()?;
     let options = args.options()?;
@@ -168,25 +171,25 @@ pub(crate) fn serve(args: &ServeArgs) -> Outcome {
     let files = u64::from(options.max_open_files);
     raise_file_limit(files + settings.max_clients() as u64 + 64);
     let listeners = args.listeners()?;
-    // Replies wait for the device, once for many commands; the store's writes need not.
+    // Replies wait for the device, once for many commands, so the store's writes need not.
     let sync = if options.sync == SyncMode::Always { SyncMode::Interval } else { options.sync };
     let db = Db::open(&args.store.dir, Options { sync, ..options })?;
-    let server = Arc::new(Server::new(db, settings, args.threads()));
+    let server = Arc::new(Server::new(db, settings, command_table(), args.threads()));
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let handle = signals.handle();
-    server.when_stopped(move || handle.close());
+    server.set_stop_action(move || handle.close());
     for listener in &listeners {
         log::line(&format!("listening on {}", listener.name()));
     }
     let threads = start(&server, listeners)?;
-    // A store that flushes itself goes on with that, whatever CONFIG SET says.
+    // A store opened to flush every second goes on with it, whatever CONFIG SET says.
     let flusher = (sync == SyncMode::Off).then(|| Flusher::start(&server)).transpose()?;
     if signals.forever().next().is_some() {
         log::line("asked to stop");
     }
     server.stop();
     for thread in threads {
-        // A thread that panicked has said so.
+        // A thread that panicked has already reported it.
         let _ = thread.join();
     }
     drop(flusher);
@@ -195,12 +198,12 @@ pub(crate) fn serve(args: &ServeArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the event loops; the first one accepts.
+/// Starts the event loops; the first one accepts connections.
 fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Vec<JoinHandle<()>>, Failure> {
     let polls = server.counters.iter().map(|_| Poll::new()).collect::<Result<Vec<_>, _>>()?;
     let mailbox = |poll: &Poll| Waker::new(poll.registry(), MAILBOX).map(Mailbox::new);
     let mailboxes = polls.iter().map(mailbox).collect::<Result<Vec<_>, _>>()?;
-    // It was empty.
+    // This is the only call, so it succeeds.
     let _ = server.mailboxes.set(mailboxes);
     let mut listeners = Some(listeners);
     let mut threads = Vec::new();
@@ -213,7 +216,7 @@ fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Vec<JoinHandl
     Ok(threads)
 }
 
-/// Allows as many open files as clients and tables may need, as far as the system lets us.
+/// Raises the limit of open files to what clients and tables may need, as far as the system allows.
 fn raise_file_limit(needed: u64) {
     let limit = getrlimit(Resource::Nofile);
     let Some(current) = limit.current.filter(|current| *current < needed) else { return };

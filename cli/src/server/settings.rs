@@ -1,8 +1,8 @@
-//! What CONFIG GET shows and CONFIG SET changes.
+//! The parameters of CONFIG GET and CONFIG SET.
 //!
-//! Redis's names are accepted, since clients and test suites set them; those that say how Redis
-//! holds values in memory are remembered and do nothing. What a server reads at every turn is
-//! kept beside the table as a number.
+//! The server accepts Redis's names, because clients and test suites set them. Parameters of
+//! Redis's in-memory encodings are stored and have no effect. Parameters that the server reads in
+//! every turn are cached as numbers beside the table.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -11,16 +11,16 @@ use parking_lot::RwLock;
 
 const RELAXED: Ordering = Ordering::Relaxed;
 
-/// What a parameter may be set to.
+/// The values that a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Nothing: it is as the server was started.
+enum ValueKind {
+    /// None: the value is set when the server starts.
     Fixed,
     /// Any text.
     Text,
     /// A number in a range.
     Number(i64, i64),
-    /// At least so many bytes, perhaps with a unit.
+    /// A number of bytes, at least this, with an optional unit.
     Bytes(usize),
     /// `yes` or `no`.
     YesNo,
@@ -28,68 +28,68 @@ enum Kind {
     Choice(&'static [&'static str]),
 }
 
-/// Name, what it may be, and its value at the start.
-type Row = (&'static str, Kind, &'static str);
+/// A parameter: name, accepted values, default.
+type Parameter = (&'static str, ValueKind, &'static str);
 
-const MOST: i64 = i64::MAX;
-/// A client can always send as much as this, to undo what was set.
-const LEAST_REQUEST: usize = 1 << 20;
+const MAX_NUMBER: i64 = i64::MAX;
+/// A client can always send a request of this size, so it can undo a limit that is too low.
+const MIN_REQUEST_LIMIT: usize = 1 << 20;
 
-const PARAMETERS: &[Row] = &[
-    ("activedefrag", Kind::YesNo, "no"),
-    ("appendfsync", Kind::Choice(&["always", "everysec", "no"]), "everysec"),
-    ("appendonly", Kind::Choice(&["yes"]), "yes"),
-    ("bind", Kind::Fixed, ""),
-    ("client-output-buffer-limit", Kind::Bytes(0), "1073741824"),
-    ("client-query-buffer-limit", Kind::Bytes(LEAST_REQUEST), "1073741824"),
-    ("databases", Kind::Fixed, "16"),
-    ("dbfilename", Kind::Text, "dump.rdb"),
-    ("dir", Kind::Fixed, ""),
-    ("hash-max-listpack-entries", Kind::Number(0, MOST), "512"),
-    ("hash-max-listpack-value", Kind::Number(0, MOST), "64"),
-    ("hash-max-ziplist-entries", Kind::Number(0, MOST), "512"),
-    ("hash-max-ziplist-value", Kind::Number(0, MOST), "64"),
-    ("hz", Kind::Number(1, 500), "10"),
-    ("latency-monitor-threshold", Kind::Number(0, MOST), "0"),
-    ("lazyfree-lazy-eviction", Kind::YesNo, "no"),
-    ("lazyfree-lazy-expire", Kind::YesNo, "no"),
-    ("lazyfree-lazy-server-del", Kind::YesNo, "no"),
-    ("lazyfree-lazy-user-del", Kind::YesNo, "no"),
-    ("list-compress-depth", Kind::Number(0, MOST), "0"),
-    ("list-max-listpack-size", Kind::Number(-5, MOST), "-2"),
-    ("list-max-ziplist-size", Kind::Number(-5, MOST), "-2"),
-    ("loglevel", Kind::Choice(&["debug", "verbose", "notice", "warning"]), "notice"),
-    ("maxclients", Kind::Number(1, 1_000_000), "10000"),
-    ("maxmemory", Kind::Bytes(0), "0"),
-    ("maxmemory-clients", Kind::Bytes(0), "1073741824"),
-    ("maxmemory-policy", Kind::Choice(&["noeviction"]), "noeviction"),
-    ("notify-keyspace-events", Kind::Choice(&[""]), ""),
-    ("port", Kind::Fixed, "0"),
-    ("proto-max-bulk-len", Kind::Bytes(LEAST_REQUEST), "536870912"),
-    ("requirepass", Kind::Text, ""),
-    ("save", Kind::Text, ""),
-    ("set-max-intset-entries", Kind::Number(0, MOST), "512"),
-    ("set-max-listpack-entries", Kind::Number(0, MOST), "128"),
-    ("set-max-listpack-value", Kind::Number(0, MOST), "64"),
-    ("slowlog-log-slower-than", Kind::Number(-1, MOST), "10000"),
-    ("slowlog-max-len", Kind::Number(0, MOST), "128"),
-    ("stop-writes-on-bgsave-error", Kind::YesNo, "yes"),
-    ("tcp-keepalive", Kind::Number(0, MOST), "300"),
-    ("timeout", Kind::Number(0, 31_536_000), "0"),
-    ("unixsocket", Kind::Fixed, ""),
-    ("zset-max-listpack-entries", Kind::Number(0, MOST), "128"),
-    ("zset-max-listpack-value", Kind::Number(0, MOST), "64"),
-    ("zset-max-ziplist-entries", Kind::Number(0, MOST), "128"),
-    ("zset-max-ziplist-value", Kind::Number(0, MOST), "64"),
+const PARAMETERS: &[Parameter] = &[
+    ("activedefrag", ValueKind::YesNo, "no"),
+    ("appendfsync", ValueKind::Choice(&["always", "everysec", "no"]), "everysec"),
+    ("appendonly", ValueKind::Choice(&["yes"]), "yes"),
+    ("bind", ValueKind::Fixed, ""),
+    ("client-output-buffer-limit", ValueKind::Bytes(0), "1073741824"),
+    ("client-query-buffer-limit", ValueKind::Bytes(MIN_REQUEST_LIMIT), "1073741824"),
+    ("databases", ValueKind::Fixed, "16"),
+    ("dbfilename", ValueKind::Text, "dump.rdb"),
+    ("dir", ValueKind::Fixed, ""),
+    ("hash-max-listpack-entries", ValueKind::Number(0, MAX_NUMBER), "512"),
+    ("hash-max-listpack-value", ValueKind::Number(0, MAX_NUMBER), "64"),
+    ("hash-max-ziplist-entries", ValueKind::Number(0, MAX_NUMBER), "512"),
+    ("hash-max-ziplist-value", ValueKind::Number(0, MAX_NUMBER), "64"),
+    ("hz", ValueKind::Number(1, 500), "10"),
+    ("latency-monitor-threshold", ValueKind::Number(0, MAX_NUMBER), "0"),
+    ("lazyfree-lazy-eviction", ValueKind::YesNo, "no"),
+    ("lazyfree-lazy-expire", ValueKind::YesNo, "no"),
+    ("lazyfree-lazy-server-del", ValueKind::YesNo, "no"),
+    ("lazyfree-lazy-user-del", ValueKind::YesNo, "no"),
+    ("list-compress-depth", ValueKind::Number(0, MAX_NUMBER), "0"),
+    ("list-max-listpack-size", ValueKind::Number(-5, MAX_NUMBER), "-2"),
+    ("list-max-ziplist-size", ValueKind::Number(-5, MAX_NUMBER), "-2"),
+    ("loglevel", ValueKind::Choice(&["debug", "verbose", "notice", "warning"]), "notice"),
+    ("maxclients", ValueKind::Number(1, 1_000_000), "10000"),
+    ("maxmemory", ValueKind::Bytes(0), "0"),
+    ("maxmemory-clients", ValueKind::Bytes(0), "1073741824"),
+    ("maxmemory-policy", ValueKind::Choice(&["noeviction"]), "noeviction"),
+    ("notify-keyspace-events", ValueKind::Choice(&[""]), ""),
+    ("port", ValueKind::Fixed, "0"),
+    ("proto-max-bulk-len", ValueKind::Bytes(MIN_REQUEST_LIMIT), "536870912"),
+    ("requirepass", ValueKind::Text, ""),
+    ("save", ValueKind::Text, ""),
+    ("set-max-intset-entries", ValueKind::Number(0, MAX_NUMBER), "512"),
+    ("set-max-listpack-entries", ValueKind::Number(0, MAX_NUMBER), "128"),
+    ("set-max-listpack-value", ValueKind::Number(0, MAX_NUMBER), "64"),
+    ("slowlog-log-slower-than", ValueKind::Number(-1, MAX_NUMBER), "10000"),
+    ("slowlog-max-len", ValueKind::Number(0, MAX_NUMBER), "128"),
+    ("stop-writes-on-bgsave-error", ValueKind::YesNo, "yes"),
+    ("tcp-keepalive", ValueKind::Number(0, MAX_NUMBER), "300"),
+    ("timeout", ValueKind::Number(0, 31_536_000), "0"),
+    ("unixsocket", ValueKind::Fixed, ""),
+    ("zset-max-listpack-entries", ValueKind::Number(0, MAX_NUMBER), "128"),
+    ("zset-max-listpack-value", ValueKind::Number(0, MAX_NUMBER), "64"),
+    ("zset-max-ziplist-entries", ValueKind::Number(0, MAX_NUMBER), "128"),
+    ("zset-max-ziplist-value", ValueKind::Number(0, MAX_NUMBER), "64"),
 ];
 
-/// See the module's documentation.
+/// The current values of all parameters.
 #[derive(Debug)]
 pub(crate) struct Settings {
     values: RwLock<BTreeMap<&'static str, String>>,
-    /// Whether a reply waits until what it says is durable.
+    /// Whether a reply waits until its write is durable.
     durable: AtomicBool,
-    /// Whether what was written is flushed every second.
+    /// Whether writes are flushed every second.
     flushes_every_second: AtomicBool,
     has_password: AtomicBool,
     max_clients: AtomicUsize,
@@ -101,7 +101,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// The defaults.
+    /// Settings with default values.
     pub(crate) fn new() -> Self {
         let values = PARAMETERS.iter().map(|(name, _, value)| (*name, (*value).to_owned()));
         let settings = Self {
@@ -120,13 +120,13 @@ impl Settings {
         settings
     }
 
-    /// What the server was started with, whether CONFIG SET could change it or not.
-    pub(crate) fn start_with(&self, name: &'static str, value: &impl ToString) {
+    /// Sets a value from the command line, whether or not CONFIG SET could change it.
+    pub(crate) fn set_initial(&self, name: &'static str, value: &impl ToString) {
         self.values.write().insert(name, value.to_string());
         self.refresh();
     }
 
-    /// Every parameter, by name.
+    /// Every parameter with its value, by name.
     pub(crate) fn all(&self) -> Vec<(&'static str, String)> {
         self.values.read().iter().map(|(name, value)| (*name, value.clone())).collect()
     }
@@ -135,7 +135,7 @@ impl Settings {
         self.values.read().get(name).cloned().unwrap_or_default()
     }
 
-    /// Sets all of them, or none and says why.
+    /// Sets all of these, or none and returns the error.
     pub(crate) fn set(&self, pairs: &[(&[u8], &[u8])]) -> Result<(), String> {
         let mut accepted = Vec::new();
         for (name, value) in pairs {
@@ -145,8 +145,8 @@ impl Settings {
                     "ERR Unknown option or number of arguments for CONFIG SET - '{name}'"
                 ));
             };
-            let value = std::str::from_utf8(value).map_err(|_| refusal(&name, "not a text"))?;
-            let value = normal(*kind, value).map_err(|why| refusal(&name, why))?;
+            let value = std::str::from_utf8(value).map_err(|_| rejection(&name, "not a text"))?;
+            let value = normalize(*kind, value).map_err(|why| rejection(&name, why))?;
             accepted.push((*known, value));
         }
         self.values.write().extend(accepted);
@@ -184,7 +184,7 @@ impl Settings {
         self.has_password.load(RELAXED)
     }
 
-    /// Whether this is the password. Takes as long for a wrong one whatever it begins with.
+    /// Whether this is the password. The time depends on its length, not on where it differs.
     pub(crate) fn is_password(&self, given: &[u8]) -> bool {
         let password = self.value("requirepass").into_bytes();
         let differing = |(a, b): (&u8, &u8)| usize::from(a != b);
@@ -196,7 +196,7 @@ impl Settings {
         self.max_clients.load(RELAXED)
     }
 
-    /// Seconds a client may be silent; zero for ever.
+    /// The seconds after which an idle client is closed; zero for never.
     pub(crate) fn idle_limit_s(&self) -> u64 {
         self.idle_limit_s.load(RELAXED)
     }
@@ -209,40 +209,40 @@ impl Settings {
         self.input_limit.load(RELAXED)
     }
 
-    /// Bytes that may wait for one client to take them.
+    /// The maximum number of bytes of unsent replies for one client.
     pub(crate) fn output_limit(&self) -> usize {
         self.output_limit.load(RELAXED)
     }
 
-    /// Bytes that the buffers of all clients together may take; zero for no limit.
+    /// The maximum size of the buffers of all clients together; zero for no limit.
     pub(crate) fn buffers_limit(&self) -> usize {
         self.buffers_limit.load(RELAXED)
     }
 }
 
-fn refusal(name: &str, why: &str) -> String {
+fn rejection(name: &str, why: &str) -> String {
     format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}")
 }
 
-/// A value in the form in which it is shown.
-fn normal(kind: Kind, value: &str) -> Result<String, &'static str> {
+/// Checks a value and returns it in the form that CONFIG GET shows.
+fn normalize(kind: ValueKind, value: &str) -> Result<String, &'static str> {
     match kind {
-        Kind::Fixed => Err("can't set immutable config"),
-        Kind::Text => Ok(value.to_owned()),
-        Kind::Number(least, most) => match value.parse::<i64>() {
+        ValueKind::Fixed => Err("can't set immutable config"),
+        ValueKind::Text => Ok(value.to_owned()),
+        ValueKind::Number(least, most) => match value.parse::<i64>() {
             Ok(number) if (least..=most).contains(&number) => Ok(number.to_string()),
             Ok(_) => Err("argument is out of range"),
             Err(_) => Err("argument couldn't be parsed into an integer"),
         },
-        Kind::Bytes(least) => match bytes_of(value)? {
+        ValueKind::Bytes(least) => match parse_bytes(value)? {
             bytes if bytes < least => Err("argument is out of range"),
             bytes => Ok(bytes.to_string()),
         },
-        Kind::YesNo => match value.to_ascii_lowercase().as_str() {
+        ValueKind::YesNo => match value.to_ascii_lowercase().as_str() {
             word @ ("yes" | "no") => Ok(word.to_owned()),
             _ => Err("argument must be 'yes' or 'no'"),
         },
-        Kind::Choice(words) => {
+        ValueKind::Choice(words) => {
             let lower = value.to_ascii_lowercase();
             let known = words.contains(&lower.as_str());
             if known { Ok(lower) } else { Err("argument(s) must be one of the supported values") }
@@ -250,8 +250,9 @@ fn normal(kind: Kind, value: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A number of bytes with a unit; of `normal 0 0 0`, as Redis writes limits by class, the first.
-fn bytes_of(value: &str) -> Result<usize, &'static str> {
+/// Parses a number of bytes with a unit. Of `normal 0 0 0`, as Redis writes limits by class, it
+/// takes the first number.
+fn parse_bytes(value: &str) -> Result<usize, &'static str> {
     const WRONG: &str = "argument must be a memory value";
     let lower = value.to_ascii_lowercase();
     let mut words = lower.split_whitespace();
@@ -304,11 +305,11 @@ mod tests {
     #[test]
     fn sizes_have_units() {
         for (text, bytes) in [("5", 5), ("2kb", 2048), ("1m", 1_000_000), ("1GB", 1 << 30)] {
-            assert_eq!(bytes_of(text), Ok(bytes));
+            assert_eq!(parse_bytes(text), Ok(bytes));
         }
-        assert_eq!(bytes_of("normal 1mb 0 0"), Ok(1 << 20));
+        assert_eq!(parse_bytes("normal 1mb 0 0"), Ok(1 << 20));
         for text in ["", "x", "1tb", "-1", "99999999999999999999g"] {
-            assert!(bytes_of(text).is_err(), "{text}");
+            assert!(parse_bytes(text).is_err(), "{text}");
         }
     }
 

@@ -1,72 +1,76 @@
-//! What all event loops share.
+//! The state that all event loops share.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use lsmkv::{Db, Error, ErrorKind};
 use parking_lot::Mutex;
 
-use super::catalog::Catalog;
-use super::clients::Clients;
-use super::commands::Keyspace;
+use super::background_save::BackgroundSave;
+use super::blocked_clients::{BlockedClients, Delivery};
+use super::client_list::ClientList;
+use super::command_table::CommandTable;
 use super::counters::Counters;
-use super::log::Seldom;
+use super::keyspace_sample::KeyspaceSampler;
+use super::log::LogThrottle;
 use super::mailbox::{Mailbox, Message};
-use super::saves::Saves;
+use super::memory_trim::MemoryTrim;
 use super::settings::Settings;
-use super::unused::Unused;
-use super::waiters::{Delivery, Waiters};
 
-/// See the module's documentation.
+/// The server: store, settings, clients, statistics.
 pub(crate) struct Server {
-    /// Its writes do not wait for the device: replies do.
+    /// Its writes do not wait for the device; replies do.
     pub(crate) db: Db,
     pub(crate) settings: Settings,
-    pub(crate) catalog: Catalog,
-    pub(crate) clients: Clients,
-    pub(crate) waiters: Waiters,
-    pub(crate) unused: Unused,
-    /// By event loop.
+    pub(crate) commands: CommandTable,
+    pub(crate) clients: ClientList,
+    pub(crate) blocked_clients: BlockedClients,
+    pub(crate) memory_trim: MemoryTrim,
+    /// One for each event loop.
     pub(crate) counters: Vec<Counters>,
-    /// By event loop; set before any connection is accepted.
+    /// One for each event loop; set before any connection is accepted.
     pub(crate) mailboxes: OnceLock<Vec<Mailbox>>,
     pub(crate) started: Instant,
-    /// What it is called from its start to its end, as INFO tells it.
+    /// The random id of this run, as INFO shows it.
     pub(crate) run_id: String,
-    pub(crate) saves: Arc<Saves>,
-    /// What INFO knows of databases.
-    pub(crate) keyspace: Keyspace,
+    pub(crate) background_save: Arc<BackgroundSave>,
+    /// Samples for INFO.
+    pub(crate) keyspace: KeyspaceSampler,
     stopping: AtomicBool,
-    /// How the thread that waits for signals is told to stop.
+    /// Ends the wait for signals.
     on_stop: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     last_failure: Mutex<Option<ErrorKind>>,
-    /// Of clients that speak HTTP.
-    pub(crate) http_notes: Seldom,
+    /// Limits the messages about clients that speak HTTP.
+    pub(crate) http_log: LogThrottle,
 }
 
 impl Server {
-    pub(crate) fn new(db: Db, settings: Settings, event_loops: usize) -> Self {
-        let catalog = Catalog::new();
-        let counters = (0..event_loops).map(|_| Counters::new(catalog.len())).collect();
+    pub(crate) fn new(
+        db: Db,
+        settings: Settings,
+        commands: CommandTable,
+        event_loops: usize,
+    ) -> Self {
+        let counters = (0..event_loops).map(|_| Counters::new(commands.len())).collect();
         Self {
             db,
             settings,
-            catalog,
-            clients: Clients::default(),
-            waiters: Waiters::default(),
-            unused: Unused::default(),
+            commands,
+            clients: ClientList::default(),
+            blocked_clients: BlockedClients::default(),
+            memory_trim: MemoryTrim::default(),
             counters,
             mailboxes: OnceLock::new(),
             started: Instant::now(),
-            run_id: random_name(),
-            saves: Arc::new(Saves::new()),
-            keyspace: Keyspace::default(),
+            run_id: random_id(),
+            background_save: Arc::new(BackgroundSave::new()),
+            keyspace: KeyspaceSampler::default(),
             stopping: AtomicBool::new(false),
             on_stop: Mutex::default(),
             last_failure: Mutex::default(),
-            http_notes: Seldom::default(),
+            http_log: LogThrottle::default(),
         }
     }
 
@@ -86,21 +90,21 @@ impl Server {
         self.mailboxes.get().and_then(|mailboxes| mailboxes.get(event_loop))
     }
 
-    /// Sends a waiter what it waited for.
+    /// Sends a blocked client its reply.
     pub(crate) fn deliver(&self, delivery: Delivery) {
         let Delivery { to, ticket, reply } = delivery;
         self.post(to.event_loop, Message::Deliver { to, ticket, reply });
     }
 
-    /// What is to happen when a client asks the server to stop.
-    pub(crate) fn when_stopped(&self, action: impl FnOnce() + Send + 'static) {
+    /// Sets the action to run when a client stops the server.
+    pub(crate) fn set_stop_action(&self, action: impl FnOnce() + Send + 'static) {
         *self.on_stop.lock() = Some(Box::new(action));
     }
 
     /// Stops the server; returns at once.
     pub(crate) fn stop(&self) {
-        // First: an event loop that sees that it stops finds all deliveries in its mailbox.
-        self.waiters.close();
+        // This comes first: an event loop that sees `stopping` finds all deliveries in its mailbox.
+        self.blocked_clients.close();
         self.stopping.store(true, Ordering::SeqCst);
         for mailbox in self.mailboxes.get().into_iter().flatten() {
             mailbox.post(Message::Stop);
@@ -114,7 +118,7 @@ impl Server {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Says in the log what is wrong with the store, once for each sort of failure in a row.
+    /// Logs a failure of the store, but not the same kind twice in a row.
     pub(crate) fn note_failure(&self, error: &Error) {
         let quiet = matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::Misuse);
         let mut last = self.last_failure.lock();
@@ -125,13 +129,8 @@ impl Server {
     }
 }
 
-/// 40 hexadecimal digits that no other run has.
-fn random_name() -> String {
+/// 40 random hexadecimal digits.
+fn random_id() -> String {
     let random = RandomState::new();
     (0..5).map(|n| format!("{:08x}", random.hash_one(n) >> 32)).collect()
-}
-
-/// Seconds since 1970.
-pub(crate) fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -1,4 +1,4 @@
-//! Sockets: a stream is TCP or Unix, and so is what accepts it.
+//! TCP and Unix sockets: streams and listeners.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::failure::Failure;
 
-/// A connection's socket. Never blocks.
+/// The socket of a connection, in non-blocking mode.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
@@ -21,7 +21,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Who is at the other end, and at ours, as CLIENT LIST shows it.
+    /// The peer's address and ours, as CLIENT LIST shows them.
     pub(crate) fn addresses(&self, listener: &str) -> (String, String) {
         let Self::Tcp(stream) = self else { return (format!("{listener}:0"), listener.to_owned()) };
         let shown = |address: io::Result<SocketAddr>| {
@@ -49,7 +49,7 @@ impl Stream {
     }
 
     pub(crate) fn deregister(&mut self, registry: &Registry) {
-        // It is closed next, which does the same.
+        // The stream closes next, which deregisters it anyway.
         let _ = registry.deregister(self.source());
     }
 }
@@ -76,8 +76,8 @@ impl Write for Stream {
     }
 }
 
-/// Whether this machine has no such address, or no addresses of that sort.
-fn is_not_here(error: &io::Error) -> bool {
+/// Whether this machine lacks the address or its address family.
+fn is_unavailable(error: &io::Error) -> bool {
     let no_such_family = Errno::AFNOSUPPORT.raw_os_error();
     error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(no_such_family)
 }
@@ -86,22 +86,23 @@ fn is_not_here(error: &io::Error) -> bool {
 #[derive(Debug)]
 pub(crate) enum Listener {
     Tcp(TcpListener),
-    /// The file is removed when it is dropped.
+    /// Dropping the listener removes the socket file.
     Unix(UnixListener, PathBuf),
 }
 
 impl Listener {
-    /// `None` if it is optional and this machine does not have the address.
+    /// Listens on a TCP address; returns `None` if it is `optional` and this machine does not have
+    /// it.
     pub(crate) fn tcp(ip: IpAddr, port: u16, optional: bool) -> Result<Option<Self>, Failure> {
         let address = SocketAddr::new(ip, port);
         match TcpListener::bind(address) {
             Ok(listener) => Ok(Some(Self::Tcp(listener))),
-            Err(error) if optional && is_not_here(&error) => Ok(None),
+            Err(error) if optional && is_unavailable(&error) => Ok(None),
             Err(error) => Err(Failure::new(format!("listen on {address}: {error}"))),
         }
     }
 
-    /// A socket file that a dead server left behind is replaced, nothing else is.
+    /// Listens on a Unix socket. Replaces the socket file of a dead server, but no other file.
     pub(crate) fn unix(path: &Path) -> Result<Self, Failure> {
         let refused =
             |error: io::Error| Failure::new(format!("listen on {}: {error}", path.display()));
@@ -115,7 +116,7 @@ impl Listener {
         Ok(Self::Unix(listener, path.to_owned()))
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Tcp(listener) => {
@@ -136,7 +137,7 @@ impl Listener {
         match self {
             Self::Tcp(listener) => {
                 let (stream, _) = listener.accept()?;
-                // Replies are small and wait for nothing; without it some wait 40 ms.
+                // Without it, some small replies wait 40 ms.
                 let _ = stream.set_nodelay(true);
                 Ok(Stream::Tcp(stream))
             }

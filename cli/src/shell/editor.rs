@@ -1,4 +1,4 @@
-//! The line editor: history, completion of commands and keys, hints with the arguments to come.
+//! The line editor: history, completion of commands and keys, hints for missing arguments.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lsmkv::types::KeyRange;
-use lsmkv::{Db, commands, session_commands};
+use lsmkv::{CacheFill, Db, KeyPositions, commands, session_commands};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -15,30 +15,30 @@ use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
-use super::dot::COMMANDS as DOT_COMMANDS;
+use super::dot_commands::DOT_COMMANDS;
 use super::help;
-use super::interpreter::{Done, Interpreter, is_incomplete};
+use super::interpreter::{Interpreter, LineOutcome, is_incomplete};
 use super::render::{Style, quoted};
 use crate::failure::{Failure, Outcome};
 use crate::resp::split_inline;
 use crate::transfer::Interrupt;
 
-/// Keys offered at once.
-const MOST_KEYS: usize = 100;
+/// The maximum number of keys that a completion offers.
+const MAX_KEYS: usize = 100;
 
-/// What the editor asks while a line is typed.
-pub(super) struct Assistant {
-    /// The selected database; follows SELECT.
+/// Answers the editor's questions while the user types a line.
+pub(super) struct LineHelper {
+    /// The selected database; it follows SELECT.
     pub(super) db: Db,
     pub(super) colours: bool,
 }
 
-impl Helper for Assistant {}
+impl Helper for LineHelper {}
 
-/// Shown behind the cursor, never inserted.
-pub(super) struct Arguments(String);
+/// A hint behind the cursor. The editor never inserts it.
+pub(super) struct ArgumentHint(String);
 
-impl Hint for Arguments {
+impl Hint for ArgumentHint {
     fn display(&self) -> &str {
         &self.0
     }
@@ -48,32 +48,27 @@ impl Hint for Arguments {
     }
 }
 
-impl Hinter for Assistant {
-    type Hint = Arguments;
+impl Hinter for LineHelper {
+    type Hint = ArgumentHint;
 
-    fn hint(&self, line: &str, position: usize, _: &Context<'_>) -> Option<Arguments> {
+    fn hint(&self, line: &str, position: usize, _: &Context<'_>) -> Option<ArgumentHint> {
         if position < line.len() {
             return None;
         }
-        hint(line).map(Arguments)
+        hint(line).map(ArgumentHint)
     }
 }
 
-/// The arguments still to come after a line.
+/// The arguments that a line still lacks.
 fn hint(line: &str) -> Option<String> {
     let mut words = line.split_whitespace();
-    let (_, syntax, _) = help::find(words.next()?)?;
-    let given = words.count();
-    let rest: Vec<&str> = syntax.split_whitespace().skip(given).collect();
-    // Inside a bracket the first words of what is left say little: keep to whole arguments.
-    if rest.is_empty() || rest.first().is_some_and(|word| word.ends_with(']')) {
-        return None;
-    }
+    let name = words.next()?;
+    let missing = help::missing_arguments(name, words.count())?;
     let blank = if line.ends_with(char::is_whitespace) { "" } else { " " };
-    Some(format!("{blank}{}", rest.join(" ")))
+    (!missing.is_empty()).then(|| format!("{blank}{missing}"))
 }
 
-impl Completer for Assistant {
+impl Completer for LineHelper {
     type Candidate = Pair;
 
     fn complete(
@@ -102,7 +97,8 @@ fn plain(text: String) -> Pair {
 
 fn command_names(typed: &str) -> Vec<Pair> {
     if typed.starts_with('.') {
-        let names = DOT_COMMANDS.iter().map(|row| row.0).filter(|name| name.starts_with(typed));
+        let names =
+            DOT_COMMANDS.iter().map(|command| command.name).filter(|name| name.starts_with(typed));
         return names.map(|name| plain(format!("{name} "))).collect();
     }
     let upper = typed.to_ascii_uppercase();
@@ -121,24 +117,25 @@ fn command_names(typed: &str) -> Vec<Pair> {
 /// Whether argument `at` of a command may be a key.
 fn takes_key(name: &str, at: usize) -> bool {
     let upper = name.to_ascii_uppercase();
-    if upper == "WATCH" {
-        return true;
+    if let Some(info) = session_commands().find(|info| info.name == upper) {
+        return matches!(info.key_positions, KeyPositions::Range { first, .. } if at >= first);
     }
     let Some(info) = commands().find(|info| info.name() == upper) else { return false };
-    // As many words as make every position that can be a key one.
+    // Enough words that every position that can hold a key does.
     let words = vec![&b"1"[..]; at + 2];
     let marked: Vec<&[u8]> =
         words.iter().enumerate().map(|(n, word)| if n == at { &b"?"[..] } else { word }).collect();
     info.keys(&marked).contains(&&b"?"[..])
 }
 
-impl Assistant {
+impl LineHelper {
     fn keys(&self, typed: &str) -> Vec<Pair> {
         let prefix = split_inline(typed.trim_matches('"').as_bytes());
         let prefix = prefix.and_then(|words| words.into_iter().next()).unwrap_or_default();
-        let range = KeyRange { prefix: Some(prefix), no_fill: true, ..KeyRange::default() };
+        let range =
+            KeyRange { prefix: Some(prefix), cache_fill: CacheFill::Skip, ..KeyRange::default() };
         let Ok(keys) = self.db.iter(range) else { return Vec::new() };
-        let names = keys.flatten().take(MOST_KEYS).map(|entry| match word(&entry.key) {
+        let names = keys.flatten().take(MAX_KEYS).map(|entry| match word(&entry.key) {
             Some(word) => plain(word),
             None => plain(quoted(&entry.key)),
         });
@@ -146,14 +143,14 @@ impl Assistant {
     }
 }
 
-/// The key as it can be typed without quotes.
+/// The key as the user can type it without quotes.
 fn word(key: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(key).ok()?;
     let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '\'' | '\\');
     (!text.is_empty() && !text.contains(odd)).then(|| text.to_owned())
 }
 
-impl Validator for Assistant {
+impl Validator for LineHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         Ok(if is_incomplete(context.input().as_bytes()) {
             ValidationResult::Incomplete
@@ -163,7 +160,7 @@ impl Validator for Assistant {
     }
 }
 
-impl Highlighter for Assistant {
+impl Highlighter for LineHelper {
     fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
         if self.colours { Cow::Owned(format!("\x1b[2m{hint}\x1b[0m")) } else { Cow::Borrowed(hint) }
     }
@@ -184,7 +181,7 @@ fn history_file() -> Option<PathBuf> {
     Some(PathBuf::from(std::env::var_os("HOME")?).join(".lsmkv_history"))
 }
 
-/// `store> `, `store[2]> `, `store(TX)> `.
+/// The prompt: `store> `, `store[2]> ` or `store(TX)> `.
 fn prompt(name: &str, interpreter: &Interpreter) -> String {
     let database = match interpreter.db().database() {
         0 => String::new(),
@@ -199,11 +196,11 @@ pub(super) fn interact(interpreter: &mut Interpreter, dir: &str) -> Outcome {
     let failed = |error: ReadlineError| Failure::new(format!("the terminal: {error}"));
     let config =
         Config::builder().completion_type(CompletionType::List).history_ignore_space(true).build();
-    let mut editor: Editor<Assistant, DefaultHistory> =
+    let mut editor: Editor<LineHelper, DefaultHistory> =
         Editor::with_config(config).map_err(failed)?;
     let history = history_file();
     if let Some(path) = &history {
-        // The first time there is none.
+        // There is no history at the first start.
         let _ = editor.load_history(path);
     }
     interpreter.interrupt = Interrupt::catch();
@@ -211,16 +208,16 @@ pub(super) fn interact(interpreter: &mut Interpreter, dir: &str) -> Outcome {
     writeln!(std::io::stdout(), "lsmkv {}. Type .help for help.", env!("CARGO_PKG_VERSION"))?;
     loop {
         let colours = matches!(interpreter.style, Style::Readable { colours: true });
-        editor.set_helper(Some(Assistant { db: interpreter.db().clone(), colours }));
+        editor.set_helper(Some(LineHelper { db: interpreter.db().clone(), colours }));
         match editor.readline(prompt(&name, interpreter).as_str()) {
             Ok(line) => {
-                // A line that cannot be remembered can still be run.
+                // A line that the history rejects still runs.
                 let _ = editor.add_history_entry(line.as_str());
-                // Ctrl-C in an earlier line is over.
+                // Forgets a Ctrl-C in an earlier line.
                 interpreter.interrupt.clear();
                 let mut out = std::io::stdout().lock();
                 match interpreter.line(line.as_bytes(), &mut out) {
-                    Ok(Done::Quit) => break,
+                    Ok(LineOutcome::Quit) => break,
                     Ok(_) => {}
                     Err(failure) => writeln!(out, "{failure}")?,
                 }
@@ -246,6 +243,10 @@ mod tests {
         assert_eq!(hint("GETRANGE").as_deref(), Some(" key start end"));
         assert_eq!(hint("getrange k ").as_deref(), Some("start end"));
         assert_eq!(hint("GETRANGE k 0 1"), None);
+        assert_eq!(hint("HSET h f ").as_deref(), Some("value [field value …]"));
+        assert_eq!(hint("HSET h f v").as_deref(), Some(" [field value …]"));
+        assert_eq!(hint("LMPOP 2 a ").as_deref(), Some("[key …] <LEFT | RIGHT> [COUNT count]"));
+        assert_eq!(hint("BITOP AND").as_deref(), Some(" destination key [key …]"));
         assert_eq!(hint(".read ").as_deref(), Some("FILE"));
         assert_eq!(hint("nothing "), None);
         assert_eq!(hint(""), None);
@@ -265,13 +266,13 @@ mod tests {
     fn keys_are_offered_only_where_a_key_belongs() {
         assert!(takes_key("GET", 1) && takes_key("mset", 3) && takes_key("DEL", 4));
         assert!(!takes_key("GET", 2) && !takes_key("MSET", 2) && !takes_key("PING", 1));
+        assert!(takes_key("WATCH", 1) && takes_key("watch", 3) && !takes_key("SELECT", 1));
         let db = Db::open(":memory:", Options::default()).unwrap();
         for key in ["user:1", "user:2", "user 3", "other"] {
             db.set(key.as_bytes(), b"v").unwrap();
         }
-        let assistant = Assistant { db, colours: false };
-        let keys: Vec<_> =
-            assistant.keys("user").into_iter().map(|pair| pair.replacement).collect();
+        let helper = LineHelper { db, colours: false };
+        let keys: Vec<_> = helper.keys("user").into_iter().map(|pair| pair.replacement).collect();
         assert_eq!(keys, ["\"user 3\"", "user:1", "user:2"]);
     }
 }

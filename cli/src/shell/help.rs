@@ -1,17 +1,17 @@
-//! The command table for readers.
+//! Help texts from the command table.
 
 use std::fmt::Write as _;
 
 use lsmkv::{CommandInfo, commands, session_commands};
 
-use super::dot::COMMANDS as DOT_COMMANDS;
+use super::dot_commands::{DOT_COMMANDS, DotCommand};
 
-/// Name, arguments and documentation of a command, in any case.
+/// The name, arguments and description of a command; the name may be in any case.
 pub(super) fn find(name: &str) -> Option<(&'static str, String, &'static str)> {
     let name = name.to_ascii_uppercase();
     let lower = name.to_ascii_lowercase();
-    if let Some((name, syntax, doc)) = DOT_COMMANDS.iter().find(|row| row.0 == lower) {
-        return Some((name, (*syntax).to_owned(), doc));
+    if let Some(command) = DOT_COMMANDS.iter().find(|command| command.name == lower) {
+        return Some((command.name, command.arguments.to_owned(), command.doc));
     }
     if let Some(info) = session_commands().find(|info| info.name == name) {
         return Some((info.name, info.syntax.to_owned(), info.doc));
@@ -20,17 +20,26 @@ pub(super) fn find(name: &str) -> Option<(&'static str, String, &'static str)> {
     Some((info.name(), info.syntax(), info.doc()))
 }
 
-/// Help on a command or a group, or on everything.
-pub(super) fn text(topic: Option<&Vec<u8>>) -> String {
-    match topic {
+/// The arguments that a command lacks after the first `given` ones.
+pub(super) fn missing_arguments(name: &str, given: usize) -> Option<String> {
+    let upper = name.to_ascii_uppercase();
+    let lower = name.to_ascii_lowercase();
+    if let Some(command) = DOT_COMMANDS.iter().find(|command| command.name == lower) {
+        let missing: Vec<&str> = command.arguments.split_whitespace().skip(given).collect();
+        return Some(missing.join(" "));
+    }
+    if let Some(info) = session_commands().find(|info| info.name == upper) {
+        return Some(info.missing_syntax(given));
+    }
+    commands().find(|info| info.name() == upper).map(|info| info.missing_syntax(given))
+}
+
+/// Help on a command or a group; without a topic, the overview.
+pub(super) fn text(topic: Option<&str>) -> String {
+    match topic.map(|topic| (topic, topic.strip_prefix('@'))) {
         None => overview(),
-        Some(topic) => {
-            let topic = String::from_utf8_lossy(topic);
-            match topic.strip_prefix('@') {
-                Some(group) => of_group(group),
-                None => of_command(&topic),
-            }
-        }
+        Some((_, Some(group))) => of_group(group),
+        Some((name, None)) => of_command(name),
     }
 }
 
@@ -46,8 +55,8 @@ fn groups() -> Vec<&'static str> {
 
 fn overview() -> String {
     let mut text = String::from("The shell's own commands:\n");
-    for (name, syntax, doc) in DOT_COMMANDS {
-        let _ = writeln!(text, "  {:24} {doc}", format!("{name} {syntax}"));
+    for DotCommand { name, arguments, doc, .. } in DOT_COMMANDS {
+        let _ = writeln!(text, "  {:24} {doc}", format!("{name} {arguments}"));
     }
     text.push_str("\nCommands of the store, by group (help @GROUP lists one):\n");
     for group in groups() {

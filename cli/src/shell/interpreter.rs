@@ -1,5 +1,4 @@
-//! What a line of the shell does: a command of the store, or one of the shell itself, which begin
-//! with a dot.
+//! Runs a line of the shell: a command of the store, or a dot command of the shell.
 
 use std::io::Write;
 
@@ -11,17 +10,17 @@ use crate::failure::Failure;
 use crate::resp::split_inline;
 use crate::transfer::Interrupt;
 
-/// What became of a line.
+/// The outcome of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Done {
-    Well,
-    /// The reply was an error.
+pub(super) enum LineOutcome {
+    Succeeded,
+    /// The reply is an error.
     Failed,
-    /// The user wants to leave.
+    /// The user leaves the shell.
     Quit,
 }
 
-/// A session and how its replies are shown.
+/// A session and the style of its replies.
 pub(super) struct Interpreter {
     session: Session,
     pub(super) style: Style,
@@ -33,7 +32,7 @@ impl Interpreter {
         Self { session: db.session(), style, interrupt: Interrupt::default() }
     }
 
-    /// The handle with the selected database.
+    /// The handle of the selected database.
     pub(super) fn db(&self) -> &Db {
         self.session.db()
     }
@@ -42,18 +41,22 @@ impl Interpreter {
         self.session.in_multi()
     }
 
-    /// Runs a line; an empty one and a comment do nothing.
-    pub(super) fn line(&mut self, line: &[u8], out: &mut impl Write) -> Result<Done, Failure> {
+    /// Runs a line. Empty lines and comments do nothing.
+    pub(super) fn line(
+        &mut self,
+        line: &[u8],
+        out: &mut impl Write,
+    ) -> Result<LineOutcome, Failure> {
         let line = line.trim_ascii();
         if line.is_empty() || line.starts_with(b"#") {
-            return Ok(Done::Well);
+            return Ok(LineOutcome::Succeeded);
         }
         match split_inline(line) {
             Some(words) => self.words(&words, out),
             None => {
                 let text = "ERR the quotes do not match".to_owned();
                 render::write(&Reply::Error(text), self.style, out)?;
-                Ok(Done::Failed)
+                Ok(LineOutcome::Failed)
             }
         }
     }
@@ -63,34 +66,35 @@ impl Interpreter {
         &mut self,
         words: &[Vec<u8>],
         out: &mut impl Write,
-    ) -> Result<Done, Failure> {
-        let Some(first) = words.first() else { return Ok(Done::Well) };
+    ) -> Result<LineOutcome, Failure> {
+        let Some(first) = words.first() else { return Ok(LineOutcome::Succeeded) };
         if first.starts_with(b".") {
             return self.dot(words, out);
         }
         if first.eq_ignore_ascii_case(b"help") {
-            write!(out, "{}", help::text(words.get(1)))?;
-            return Ok(Done::Well);
+            let topic = words.get(1).map(|topic| String::from_utf8_lossy(topic));
+            write!(out, "{}", help::text(topic.as_deref()))?;
+            return Ok(LineOutcome::Succeeded);
         }
         if first.eq_ignore_ascii_case(b"exit") {
-            return Ok(Done::Quit);
+            return Ok(LineOutcome::Quit);
         }
         let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         let reply = match self.session.command(&argv) {
             Ok(reply) => reply,
-            // The store's own errors are shown like those of commands: a session goes on.
+            // A failure of the store is shown as an error reply, because the session goes on.
             Err(error) => Reply::Error(format!("ERR {error}")),
         };
         render::write(&reply, self.style, out)?;
         Ok(match reply {
-            Reply::Error(_) => Done::Failed,
-            _ if self.session.is_over() => Done::Quit,
-            _ => Done::Well,
+            Reply::Error(_) => LineOutcome::Failed,
+            _ if self.session.is_over() => LineOutcome::Quit,
+            _ => LineOutcome::Succeeded,
         })
     }
 }
 
-/// Whether a line ends inside quotes: more is to come.
+/// Whether a line ends inside quotes and needs another line.
 pub(super) fn is_incomplete(line: &[u8]) -> bool {
     let mut quote = None;
     let mut bytes = line.iter().peekable();
@@ -121,7 +125,7 @@ mod tests {
         }
     }
 
-    fn run(lines: &[&str]) -> (String, Vec<Done>) {
+    fn run(lines: &[&str]) -> (String, Vec<LineOutcome>) {
         let db = Db::open(":memory:", Options::default()).unwrap();
         let mut interpreter = Interpreter::new(&db, Style::Readable { colours: false });
         let mut out = Vec::new();
@@ -134,13 +138,16 @@ mod tests {
     fn lines_run_in_one_session() {
         let (out, done) = run(&["# a comment", "", "MULTI", "incr n", "EXEC", "SELECT 1", "GET n"]);
         assert_eq!(out, "OK\nQUEUED\n1) (integer) 1\nOK\n(nil)\n");
-        assert!(done.iter().all(|done| *done == Done::Well));
+        assert!(done.iter().all(|done| *done == LineOutcome::Succeeded));
     }
 
     #[test]
     fn errors_and_the_end_are_told_apart() {
         let (out, done) = run(&["GET", "SET k \"", "nonsense", "QUIT"]);
-        assert_eq!(done, [Done::Failed, Done::Failed, Done::Failed, Done::Quit]);
+        assert_eq!(
+            done,
+            [LineOutcome::Failed, LineOutcome::Failed, LineOutcome::Failed, LineOutcome::Quit]
+        );
         assert!(out.starts_with("(error) ERR wrong number of arguments for 'get' command\n"));
     }
 }

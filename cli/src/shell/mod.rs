@@ -1,11 +1,11 @@
 //! `lsmkv DIR`: commands typed by a person, given as arguments, or read from standard input.
 //!
 //! - `editor`: the line editor with history, completion, hints;
-//! - `interpreter`: what a line does, dot commands included;
-//! - `help`: the command table for readers;
+//! - `interpreter`: runs a line; `dot_commands`: the shell's own commands;
+//! - `help`: help texts from the command table;
 //! - `render`: replies as text, JSON or raw bytes.
 
-mod dot;
+mod dot_commands;
 mod editor;
 mod help;
 mod interpreter;
@@ -21,7 +21,7 @@ use lsmkv::{Db, Options};
 use crate::failure::{Failure, Outcome};
 use crate::store::OptionArgs;
 
-use interpreter::{Done, Interpreter};
+use interpreter::{Interpreter, LineOutcome};
 pub(crate) use render::Style;
 
 /// Arguments without a subcommand.
@@ -30,16 +30,16 @@ pub(crate) struct ShellArgs {
     /// Directory of the store, or :memory:
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// One command to run; without it commands are read from the terminal or standard input
+    /// One command to run; without it, commands come from the terminal or standard input
     #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<std::ffi::OsString>,
     /// Number of the database
     #[arg(short = 'n', long = "db", value_name = "N", default_value_t = 0)]
     database: u32,
-    /// Replies as JSON
+    /// Print replies as JSON
     #[arg(long, conflicts_with = "raw")]
     json: bool,
-    /// Replies as they are, without quotes and numbers
+    /// Print replies without quotes and numbers
     #[arg(long)]
     raw: bool,
     /// Refuse writes
@@ -65,7 +65,7 @@ impl ShellArgs {
         let mut options = self.options.to_options()?;
         options.read_only |= self.read_only;
         if one_command {
-            // Too short a life for rounds of the cleaner.
+            // The process ends before the cleaner would run.
             options = Options { ttl_cleaner_interval_s: 0, ..options };
         }
         let db = Db::open(dir, options)?;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &ShellArgs) -> Outcome {
     let terminal = std::io::stdout().is_terminal();
     let style = args.style(terminal);
     if let Some(name) = args.words.first() {
-        // Before a store is made where a subcommand was mistyped.
+        // Checked before the store opens: a mistyped subcommand must not create a store.
         let name = name.to_string_lossy();
         if !name.eq_ignore_ascii_case("help") && help::find(&name).is_none() {
             return Err(Failure::usage(format!("there is no command {name}; see lsmkv --help")));
@@ -87,12 +87,12 @@ pub(crate) fn run(args: &ShellArgs) -> Outcome {
     let db = args.open(!args.words.is_empty())?;
     let mut interpreter = Interpreter::new(&db, style);
     let outcome = if !args.words.is_empty() {
-        one(args, &mut interpreter)
+        run_command(args, &mut interpreter)
     } else if std::io::stdin().is_terminal() && terminal {
         let name = args.dir.as_deref().map_or_else(String::new, |dir| dir.display().to_string());
         editor::interact(&mut interpreter, &name)
     } else {
-        lines(&mut interpreter)
+        run_lines(&mut interpreter)
     };
     db.close()?;
     outcome
@@ -102,18 +102,19 @@ fn status(succeeded: bool) -> ExitCode {
     if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The command given as arguments.
-fn one(args: &ShellArgs, interpreter: &mut Interpreter) -> Outcome {
+/// Runs the command given as arguments.
+fn run_command(args: &ShellArgs, interpreter: &mut Interpreter) -> Outcome {
     use std::os::unix::ffi::OsStrExt as _;
     let words: Vec<Vec<u8>> = args.words.iter().map(|word| word.as_bytes().to_vec()).collect();
     let mut out = std::io::stdout().lock();
     let done = interpreter.words(&words, &mut out)?;
     out.flush()?;
-    Ok(status(done != Done::Failed))
+    Ok(status(done != LineOutcome::Failed))
 }
 
-/// Commands from standard input; a quote may go on over lines. Failure if any command failed.
-fn lines(interpreter: &mut Interpreter) -> Outcome {
+/// Runs the commands from standard input, where a quote may span lines. The exit status tells
+/// whether all succeeded.
+fn run_lines(interpreter: &mut Interpreter) -> Outcome {
     let (mut input, mut out) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut succeeded = true;
     let mut line = Vec::new();
@@ -123,9 +124,9 @@ fn lines(interpreter: &mut Interpreter) -> Outcome {
             continue;
         }
         match interpreter.line(&line, &mut out)? {
-            Done::Quit => break,
-            Done::Failed => succeeded = false,
-            Done::Well => {}
+            LineOutcome::Quit => break,
+            LineOutcome::Failed => succeeded = false,
+            LineOutcome::Succeeded => {}
         }
         line.clear();
         if !more {

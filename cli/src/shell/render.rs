@@ -1,4 +1,4 @@
-//! Replies for readers and for programs.
+//! Rendering of replies for people and for programs.
 
 use std::io::{self, Write};
 
@@ -13,14 +13,14 @@ const YELLOW: &str = "\x1b[33m";
 const DIM: &str = "\x1b[2m";
 const PLAIN: &str = "\x1b[0m";
 
-/// How replies are shown.
+/// The style of replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// With types, quotes and numbers.
     Readable { colours: bool },
     /// One line of JSON.
     Json,
-    /// The bytes alone, a line each.
+    /// The bytes alone, one line for each value.
     Raw,
 }
 
@@ -83,7 +83,7 @@ fn json_of_map(pairs: &[(Reply, Reply)]) -> Value {
     }
 }
 
-/// Bytes in quotes: text as it is, control characters and what is no text escaped.
+/// Quotes bytes. Control characters and bytes that are not UTF-8 are escaped.
 pub(super) fn quoted(bytes: &[u8]) -> String {
     let mut text = String::from("\"");
     for chunk in bytes.utf8_chunks() {
@@ -120,7 +120,7 @@ impl Readable {
         if self.colours { format!("{colour}{text}{PLAIN}") } else { text.to_owned() }
     }
 
-    /// One that takes a line, without colours and with.
+    /// A reply that fits one line, without and with colours.
     fn scalar(&self, reply: &Reply) -> Option<(String, String)> {
         let (colour, text) = match reply {
             Reply::Nil | Reply::NilArray => (DIM, "(nil)".to_owned()),
@@ -139,7 +139,7 @@ impl Readable {
         Some((text, painted))
     }
 
-    /// Lines after the first begin with `indent`.
+    /// Writes a reply; lines after the first start with `indent`.
     fn write(&self, reply: &Reply, indent: &str, out: &mut impl Write) -> io::Result<()> {
         if let Some((_, painted)) = self.scalar(reply) {
             return writeln!(out, "{painted}");
@@ -175,7 +175,7 @@ impl Readable {
         Ok(())
     }
 
-    /// With the second parts under each other.
+    /// Writes pairs with their second parts aligned.
     fn pairs(
         &self,
         pairs: &[(Reply, Reply)],

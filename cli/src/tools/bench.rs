@@ -1,6 +1,6 @@
-//! `lsmkv bench DIR`: how fast a store is on this machine, by built-in workloads.
+//! `lsmkv bench DIR`: measures a store on this machine with built-in workloads.
 //!
-//! Each workload runs in some threads for a number of operations; every operation is timed.
+//! Each workload runs a number of operations in some threads and times every operation.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::failure::{Failure, Outcome};
 use crate::store::OptionArgs;
 use crate::transfer::Interrupt;
 
-/// What is done.
+/// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Workload {
     /// SET of random keys
@@ -46,32 +46,32 @@ pub(crate) enum Workload {
 pub(crate) struct BenchArgs {
     /// Directory of a new store, removed afterwards; must not exist
     dir: PathBuf,
-    /// What to do, in this order [default: all]
+    /// Workloads, in this order [default: all]
     #[arg(short, long = "workload", value_enum, value_delimiter = ',')]
     workloads: Vec<Workload>,
-    /// Operations of each workload
+    /// Operations per workload
     #[arg(short, long, default_value_t = 100_000)]
     operations: u64,
     /// Threads
     #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256))]
     threads: u64,
-    /// Different keys
+    /// Number of different keys
     #[arg(short, long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     keys: u64,
-    /// Bytes of a value
+    /// Size of a value in bytes
     #[arg(short, long, default_value_t = 100)]
     value_bytes: usize,
     /// Keep the store
     #[arg(long)]
     keep: bool,
-    /// A line of JSON for each workload
+    /// Print a line of JSON for each workload
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     options: OptionArgs,
 }
 
-struct Plan<'a> {
+struct BenchRun<'a> {
     db: &'a Db,
     args: &'a BenchArgs,
     value: Vec<u8>,
@@ -106,7 +106,7 @@ fn run(args: &BenchArgs, db: &Db, interrupt: &Interrupt) -> Result<(), Failure> 
     let mut random = SplitMix64::new(1);
     let value = std::iter::repeat_with(|| random.next_u64().to_le_bytes()).flatten();
     let value = value.take(args.value_bytes).collect();
-    let plan = Plan { db, args, value, stop: AtomicBool::new(false) };
+    let bench_run = BenchRun { db, args, value, stop: AtomicBool::new(false) };
     let mut out = std::io::stdout().lock();
     if !args.json {
         writeln!(
@@ -120,7 +120,7 @@ fn run(args: &BenchArgs, db: &Db, interrupt: &Interrupt) -> Result<(), Failure> 
             break;
         }
         let name = workload.to_possible_value().map_or_else(String::new, |it| it.get_name().into());
-        let (seconds, times) = plan.measure(*workload, interrupt)?;
+        let (seconds, times) = bench_run.measure(*workload, interrupt)?;
         let rate = times.len() as f64 / seconds.max(f64::MIN_POSITIVE);
         let at = |quantile: f64| times.value_at_quantile(quantile) as f64 / 1000.0;
         let quantiles = [at(0.5), at(0.95), at(0.99), at(0.999), times.max() as f64 / 1000.0];
@@ -145,13 +145,13 @@ fn run(args: &BenchArgs, db: &Db, interrupt: &Interrupt) -> Result<(), Failure> 
 type Times = Histogram<u64>;
 
 fn histogram() -> Result<Times, Failure> {
-    // Nanoseconds up to an hour, with three digits.
+    // Nanoseconds up to an hour, with three significant digits.
     Histogram::new_with_bounds(1, 3_600_000_000_000, 3)
         .map_err(|error| Failure::new(error.to_string()))
 }
 
-impl Plan<'_> {
-    /// Seconds and the time of each operation.
+impl BenchRun<'_> {
+    /// Runs a workload; returns the seconds it took and the times of its operations.
     fn measure(&self, workload: Workload, interrupt: &Interrupt) -> Result<(f64, Times), Failure> {
         let begun = Instant::now();
         let results: Vec<Result<Times, Failure>> = std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! `lsmkv check DIR`: whether everything stored can be read and fits together.
+//! `lsmkv check DIR`: checks that all stored data is readable and consistent.
 
 use std::io::Write as _;
 use std::ops::ControlFlow;
@@ -10,25 +10,25 @@ use clap::Args;
 use lsmkv::Db;
 
 use crate::failure::{Failure, Outcome};
-use crate::store::InspectArgs;
+use crate::store::ReadOnlyStoreArgs;
 use crate::transfer::{Interrupt, Progress};
 
 /// Arguments of `check`.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
-    store: InspectArgs,
-    /// No progress
+    store: ReadOnlyStoreArgs,
+    /// Show no progress
     #[arg(short, long)]
     quiet: bool,
 }
 
-/// Lists what is wrong; exit status 1 if anything is.
+/// Lists all problems; the exit status is 1 if there are any.
 pub(crate) fn check(args: &CheckArgs) -> Outcome {
     let mut out = std::io::stdout().lock();
     let db = match args.store.open_to_read() {
         Ok(db) => db,
-        // A store that does not open because it is damaged is a finding, not a failure to check.
+        // Damage that prevents opening is a finding, not a failure of the check.
         Err(failure) if failure.is_damage() => {
             writeln!(out, "{failure}")?;
             writeln!(out, "1 problem; see `lsmkv repair`")?;
@@ -48,8 +48,9 @@ pub(crate) fn check(args: &CheckArgs) -> Outcome {
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Everything that is wrong, a line each. The library looks up only between two tables, and not at
-/// all while it compares keys and members; since it only reads, an interruption leaves it to itself.
+/// Returns all problems, one line each. The library checks for an interruption only between two
+/// tables, and not at all while it compares keys and members. Since it only reads, an interruption
+/// abandons it.
 pub(crate) fn problems(
     db: &Db,
     interrupt: &Interrupt,
@@ -58,7 +59,7 @@ pub(crate) fn problems(
     let mut progress = Progress::new("bytes", interrupt.clone(), quiet);
     let read = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
     let (db, noted, stop) = (db.clone(), Arc::clone(&read), interrupt.clone());
-    let found = interrupt.unless_raised(
+    let found = interrupt.run_interruptible(
         move || find_problems(&db, &noted, &stop),
         || {
             let [done, total] = [0, 1].map(|at| read.get(at).map(|it| it.load(Ordering::Relaxed)));
@@ -82,7 +83,7 @@ fn find_problems(
     let mut problems: Vec<String> = damaged.iter().map(ToString::to_string).collect();
     match db.check() {
         Ok(found) => problems.extend(found),
-        // The walk over the types stops at a block that was listed already.
+        // The comparison of keys and members stops at a block that is already listed.
         Err(_) if !problems.is_empty() => {
             problems
                 .push("keys and members were not compared: the damage is in the way".to_owned());

@@ -8,18 +8,18 @@ use clap::{Args, ValueEnum};
 use lsmkv::Db;
 
 use crate::failure::Outcome;
-use crate::store::{InspectArgs, StoreArgs};
-use crate::tools::input::begin_to_read;
-use crate::tools::whole_file::WholeFile;
+use crate::store::{ReadOnlyStoreArgs, StoreArgs};
+use crate::tools::atomic_file::AtomicFile;
+use crate::tools::input_file::open_input;
 use crate::transfer::{
-    Interrupt, Interruptible, JsonSink, JsonSource, Loaded, Progress, RespSink, Sink, StoreSink,
-    StoreSource, copy, load_commands,
+    Interrupt, InterruptibleReader, JsonSink, JsonSource, Loaded, Progress, RespSink, Sink,
+    StoreSink, StoreSource, copy, load_commands,
 };
 
-/// The forms of a dump.
+/// The format of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// The commands that make the keys, as a client sends them: for `redis-cli --pipe`
+    /// The commands that create the keys, as a client sends them: for `redis-cli --pipe`
     Resp,
     /// A line of JSON for each key, several for a big collection
     Json,
@@ -29,8 +29,8 @@ pub(crate) enum Format {
 #[derive(Args, Debug)]
 pub(crate) struct DumpArgs {
     #[command(flatten)]
-    store: InspectArgs,
-    /// Form of the dump
+    store: ReadOnlyStoreArgs,
+    /// Format of the dump
     #[arg(long, value_enum, default_value = "resp")]
     format: Format,
     /// Write to this file instead of standard output
@@ -39,13 +39,13 @@ pub(crate) struct DumpArgs {
     /// Only this database; may be given several times
     #[arg(long = "db", value_name = "N")]
     databases: Vec<u32>,
-    /// Only keys that begin with this
+    /// Only keys with this prefix
     #[arg(long)]
     prefix: Option<String>,
     /// Delete each key before it is written (resp)
     #[arg(long)]
     replace: bool,
-    /// No progress
+    /// Show no progress
     #[arg(short, long)]
     quiet: bool,
 }
@@ -58,17 +58,17 @@ pub(crate) struct LoadArgs {
     /// Read this file instead of standard input
     #[arg(short, long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// Form of the dump; told by its first byte if it is not given
+    /// Format of the dump; by default its first byte decides
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// No progress
+    /// Show no progress
     #[arg(short, long)]
     quiet: bool,
 }
 
 pub(crate) fn dump(args: &DumpArgs) -> Outcome {
     let db = args.store.open_to_read()?;
-    let file = args.output.as_deref().map(WholeFile::create).transpose()?;
+    let file = args.output.as_deref().map(AtomicFile::create).transpose()?;
     let out: Box<dyn Write + '_> = match &file {
         Some(file) => Box::new(file.writer()),
         None => Box::new(std::io::stdout().lock()),
@@ -79,11 +79,11 @@ pub(crate) fn dump(args: &DumpArgs) -> Outcome {
     let mut sink = sink(BufWriter::with_capacity(256 << 10, out), args.format, args.replace);
     copy(&mut source, &mut *sink, &mut progress, &mut |_| Ok(()))?;
     drop(sink);
-    file.map_or(Ok(()), WholeFile::finish)?;
+    file.map_or(Ok(()), AtomicFile::finish)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What writes a dump in a form.
+/// The sink that writes a dump in this format.
 pub(crate) fn sink<'a>(out: impl Write + 'a, format: Format, replace: bool) -> Box<dyn Sink + 'a> {
     match format {
         Format::Resp => Box::new(RespSink::new(out, replace)),
@@ -93,7 +93,7 @@ pub(crate) fn sink<'a>(out: impl Write + 'a, format: Format, replace: bool) -> B
 
 pub(crate) fn load(args: &LoadArgs) -> Outcome {
     let interrupt = Interrupt::catch();
-    let input = begin_to_read(args.input.as_deref(), &interrupt)?;
+    let input = open_input(args.input.as_deref(), &interrupt)?;
     let format = match args.format {
         Some(format) => format,
         None if input.buffer().first() == Some(&b'{') => Format::Json,
@@ -107,7 +107,7 @@ pub(crate) fn load(args: &LoadArgs) -> Outcome {
 
 fn load_into(
     db: &Db,
-    input: BufReader<Interruptible>,
+    input: BufReader<InterruptibleReader>,
     format: Format,
     interrupt: Interrupt,
     quiet: bool,

@@ -1,4 +1,4 @@
-//! `lsmkv stats` and `lsmkv levels`: what a store holds.
+//! `lsmkv stats` and `lsmkv levels`: the content of a store.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
@@ -6,25 +6,25 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lsmkv::Db;
-use lsmkv::types::StatValue;
+use lsmkv::StatValue;
 use serde_json::{Map, Value};
 
 use super::tree;
 use crate::failure::{Failure, Outcome};
-use crate::store::InspectArgs;
+use crate::store::ReadOnlyStoreArgs;
 
 /// Arguments of `stats` and `levels`.
 #[derive(Args, Debug)]
-pub(crate) struct InspectionArgs {
+pub(crate) struct InspectArgs {
     #[command(flatten)]
-    store: InspectArgs,
-    /// As one JSON object
+    store: ReadOnlyStoreArgs,
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// `12.3 MiB`.
-pub(crate) fn human(bytes: u64) -> String {
+/// Formats a size as in `12.3 MiB`.
+pub(crate) fn human_bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut amount = bytes as f64;
     let mut unit = "B";
@@ -38,14 +38,14 @@ pub(crate) fn human(bytes: u64) -> String {
     if unit == "B" { format!("{bytes} B") } else { format!("{amount:.1} {unit}") }
 }
 
-pub(crate) fn stats(args: &InspectionArgs) -> Outcome {
+pub(crate) fn stats(args: &InspectArgs) -> Outcome {
     let db = args.store.open_to_read()?;
     let text = if args.json { stats_json(&db)? } else { stats_text(&db)? };
     write!(std::io::stdout(), "{text}")?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Every figure, a line each; bytes also in larger units.
+/// Every statistic on a line of its own; sizes also in larger units.
 pub(crate) fn stats_text(db: &Db) -> Result<String, Failure> {
     let stats = db.stats()?;
     let width = stats.iter().map(|stat| stat.name.len()).max().unwrap_or(0);
@@ -53,7 +53,7 @@ pub(crate) fn stats_text(db: &Db) -> Result<String, Failure> {
     for stat in stats {
         let value = match stat.value {
             StatValue::Count(bytes) if stat.name.contains("bytes") => {
-                format!("{bytes} ({})", human(bytes))
+                format!("{bytes} ({})", human_bytes(bytes))
             }
             StatValue::Count(count) => count.to_string(),
             StatValue::Ratio(ratio) => format!("{ratio:.3}"),
@@ -73,12 +73,12 @@ fn stats_json(db: &Db) -> Result<String, Failure> {
     Ok(format!("{}\n", Value::Object(stats.collect::<Map<_, _>>())))
 }
 
-pub(crate) fn levels(args: &InspectionArgs) -> Outcome {
+pub(crate) fn levels(args: &InspectArgs) -> Outcome {
     let db = args.store.open_to_read()?;
     let text = if args.json {
         tree::json(&db)?
     } else {
-        tree::picture(&db, std::io::stdout().is_terminal())?
+        tree::render(&db, std::io::stdout().is_terminal())?
     };
     write!(std::io::stdout(), "{text}")?;
     Ok(ExitCode::SUCCESS)
@@ -86,14 +86,14 @@ pub(crate) fn levels(args: &InspectionArgs) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::human;
+    use super::human_bytes;
 
     #[test]
     fn sizes_are_shown_in_the_unit_that_fits() {
-        assert_eq!(human(0), "0 B");
-        assert_eq!(human(1023), "1023 B");
-        assert_eq!(human(1024), "1.0 KiB");
-        assert_eq!(human(1536 * 1024), "1.5 MiB");
-        assert_eq!(human(u64::MAX), "16384.0 PiB");
+        assert_eq!(human_bytes(0), "0 B");
+        assert_eq!(human_bytes(1023), "1023 B");
+        assert_eq!(human_bytes(1024), "1.0 KiB");
+        assert_eq!(human_bytes(1536 * 1024), "1.5 MiB");
+        assert_eq!(human_bytes(u64::MAX), "16384.0 PiB");
     }
 }

@@ -1,11 +1,10 @@
-//! A look at a store that another process may have open: without the lock, without a write.
+//! Reads a store that another process may have open, without a lock and without a write.
 //!
-//! The file system given to the library refuses every change and takes no lock. It remembers the
-//! descriptors of the files it opened, so what was seen once stays readable when the other process
-//! removes it; and it opens all tables and logs before anything is read: that takes no time to
-//! speak of.
-//! The other process goes on meanwhile, so what is read while opening may still not fit together
-//! (the log has gone on to another segment): then the whole is tried again.
+//! The library gets a file system that refuses every change and takes no lock. It keeps every
+//! opened file, so the data stays readable when the other process removes a file. It opens all
+//! tables and logs before it reads anything, which takes very little time. The other process goes
+//! on meanwhile, so what it reads may still be inconsistent, for instance when the log has moved on
+//! to another segment. Then it starts again.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -23,15 +22,16 @@ use parking_lot::Mutex;
 
 use crate::failure::Failure;
 
-/// Times a moving store is tried at least, and how long, before what was found is believed.
-const LEAST_ATTEMPTS: u32 = 20;
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Between attempts: at first none, a busy store has changed anyhow.
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// The minimum number of attempts, and their minimum total time, before an error counts.
+const MIN_ATTEMPTS: u32 = 20;
+const RETRY_TIME: Duration = Duration::from_secs(5);
+/// The maximum pause between two attempts. The first pauses are short, since a busy store changes
+/// quickly.
+const MAX_PAUSE: Duration = Duration::from_millis(50);
 
-/// See the module's documentation.
+/// A file system without locks that refuses every change.
 #[derive(Debug, Default)]
-struct Unlocked {
+struct UnlockedFs {
     opened: Mutex<HashMap<PathBuf, Arc<dyn File>>>,
 }
 
@@ -46,7 +46,7 @@ fn refused<T>() -> io::Result<T> {
     Err(io::ErrorKind::ReadOnlyFilesystem.into())
 }
 
-impl FileSystem for Unlocked {
+impl FileSystem for UnlockedFs {
     fn create(&self, _: &Path) -> io::Result<Arc<dyn File>> {
         refused()
     }
@@ -105,9 +105,9 @@ impl FileSystem for Unlocked {
     }
 }
 
-impl Unlocked {
-    /// Holds the tables and logs that are in `dir` now. What cannot be opened is gone, or is missed
-    /// when it is needed.
+impl UnlockedFs {
+    /// Opens all tables and logs that are in `dir` now. A file that cannot be opened is gone, or
+    /// its absence shows later.
     fn hold_all(&self, dir: &Path) -> io::Result<()> {
         let dir = self.resolve(dir)?;
         for name in self.list(&dir)? {
@@ -119,7 +119,7 @@ impl Unlocked {
     }
 }
 
-/// Opens the store in `dir` as it is at this moment, whether or not it is open elsewhere.
+/// Opens the store in `dir` as of this moment, whether or not another process has it open.
 pub(crate) fn open(dir: &Path, mut options: Options) -> Result<Db, Failure> {
     options.read_only = true;
     options.create_if_missing = false;
@@ -131,23 +131,23 @@ pub(crate) fn open(dir: &Path, mut options: Options) -> Result<Db, Failure> {
             Err(error) if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
                 return Err(error.into());
             }
-            Err(error) if attempt >= LEAST_ATTEMPTS && begun.elapsed() > PATIENCE => {
+            Err(error) if attempt >= MIN_ATTEMPTS && begun.elapsed() > RETRY_TIME => {
                 return Err(error.into());
             }
-            Err(_) => std::thread::sleep((Duration::from_millis(1) * attempt).min(LONGEST_PAUSE)),
+            Err(_) => std::thread::sleep((Duration::from_millis(1) * attempt).min(MAX_PAUSE)),
         }
     }
     Err(Failure::new("the store cannot be opened"))
 }
 
 fn attempt_open(dir: &Path, options: Options) -> Result<Db, Error> {
-    let fs = Arc::new(Unlocked::default());
-    // A directory that cannot be listed is reported by the store.
+    let fs = Arc::new(UnlockedFs::default());
+    // The store reports a directory that cannot be listed.
     let _ = fs.hold_all(dir);
     let db = Db::open_on(fs, dir, options, Arc::new(RealClock))?;
-    // Opens every table, so that its descriptor is held.
+    // Opens every table, so that its descriptor stays open.
     db.tables()?;
-    // The first key: what the log brought can be walked.
+    // Reads the first key: the replayed log is readable.
     drop(db.iter(KeyRange::default())?);
     Ok(db)
 }

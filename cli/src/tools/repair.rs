@@ -1,9 +1,9 @@
-//! `lsmkv repair DIR OUT`: a new store of what can be read of a damaged one.
+//! `lsmkv repair DIR OUT`: builds a new store from the readable parts of a damaged one.
 //!
-//! 1. salvage: the library makes a store of every block and record that can be read, in a scratch
-//!    directory beside OUT. There, a collection may have fewer members than its record says;
-//! 2. every key of it is copied into OUT by ordinary commands, with the members that are there: so
-//!    what is in OUT fits together.
+//! 1. Salvage: the library builds a store from every readable block and record, in a scratch
+//!    directory beside OUT. A collection there may have fewer members than its record says.
+//! 2. Every key is copied to OUT by ordinary commands, with the members that exist. So OUT is
+//!    consistent.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use clap::Args;
 use lsmkv::engine::{Loss, Salvaged};
 use lsmkv::types::{KeyRange, Member, MemberRange};
-use lsmkv::{Db, Error, ErrorKind, Options, Type};
+use lsmkv::{CacheFill, Db, Error, ErrorKind, Options, Type};
 
 use crate::failure::{Failure, Outcome};
 use crate::store::OptionArgs;
@@ -27,23 +27,23 @@ pub(crate) struct RepairArgs {
     dir: PathBuf,
     /// Directory of the new store; must not exist
     out: PathBuf,
-    /// No progress
+    /// Show no progress
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
     options: OptionArgs,
 }
 
-/// What the second step brought.
+/// The result of the second step.
 #[derive(Debug, Default)]
-struct Copied {
+struct RebuildSummary {
     keys: u64,
     members: u64,
-    /// Keys that lost members or could not be read, a line each.
+    /// Keys that lost members or could not be read, one line each.
     incomplete: Vec<String>,
 }
 
-/// Exit status 0 if nothing was lost, 1 if something was.
+/// Repairs a store; the exit status is 0 if nothing was lost, else 1.
 pub(crate) fn repair(args: &RepairArgs) -> Outcome {
     let options = args.options.to_options()?;
     if args.out.exists() {
@@ -61,13 +61,13 @@ pub(crate) fn repair(args: &RepairArgs) -> Outcome {
         Ok(())
     })?;
     progress.finish();
-    let copied = rebuild(&scratch.0, &args.out, &options, interrupt, args.quiet);
-    // Half a store would look like a whole one.
-    let copied = copied.inspect_err(|_| _ = std::fs::remove_dir_all(&args.out))?;
-    report(&salvaged, &copied)
+    let summary = rebuild(&scratch.0, &args.out, &options, interrupt, args.quiet);
+    // A partial store would look complete.
+    let summary = summary.inspect_err(|_| _ = std::fs::remove_dir_all(&args.out))?;
+    report(&salvaged, &summary)
 }
 
-/// Removed again whatever happens.
+/// A scratch directory; dropping it removes the directory.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -95,15 +95,15 @@ fn rebuild(
     options: &Options,
     interrupt: Interrupt,
     quiet: bool,
-) -> Result<Copied, Failure> {
+) -> Result<RebuildSummary, Failure> {
     let source = Db::open(from, Options { read_only: true, ..options.clone() })?;
     let target = Db::open(out, options.clone())?;
     let mut progress = Progress::new("keys", interrupt, quiet);
     let mut sink = StoreSink::new(&target);
-    let mut copied = Copied::default();
+    let mut summary = RebuildSummary::default();
     for number in 0..options.databases {
         let db = source.select(number)?;
-        let range = KeyRange { values: true, no_fill: true, ..KeyRange::default() };
+        let range = KeyRange { values: true, cache_fill: CacheFill::Skip, ..KeyRange::default() };
         for entry in db.iter(range)? {
             let entry = entry?;
             let stop = || progress.interrupted();
@@ -117,34 +117,34 @@ fn rebuild(
             if stop() {
                 return Err(Failure::new("stopped; nothing was written"));
             }
-            account(&db, &entry.key, entry.kind, found, &mut copied)?;
+            record_losses(&db, &entry.key, entry.kind, found, &mut summary)?;
             progress.advance(1);
         }
     }
     progress.finish();
     target.close()?;
-    Ok(copied)
+    Ok(summary)
 }
 
-/// Notes a key whose members are not all there. Failures to write end the repair.
-fn account(
+/// Records a key that lost members. A failure to write ends the repair.
+fn record_losses(
     db: &Db,
     key: &[u8],
     kind: Type,
     found: Result<u64, Failure>,
-    copied: &mut Copied,
+    summary: &mut RebuildSummary,
 ) -> Result<(), Failure> {
     let shown = format!("database {}, key \"{}\"", db.database(), key.escape_ascii());
     let found = match found {
         Ok(found) => found,
         Err(failure) if failure.is_damage() => {
-            copied.incomplete.push(format!("{shown}: {failure}"));
+            summary.incomplete.push(format!("{shown}: {failure}"));
             return Ok(());
         }
         Err(failure) => return Err(failure),
     };
-    copied.keys += u64::from(found > 0);
-    copied.members += found;
+    summary.keys += u64::from(found > 0);
+    summary.members += found;
     let size = match kind {
         Type::String => 1,
         Type::Hash => db.hlen(key)?,
@@ -154,7 +154,7 @@ fn account(
     };
     let size = u64::try_from(size).unwrap_or(0);
     if found < size {
-        copied.incomplete.push(format!("{shown}: {} of {size} members lost", size - found));
+        summary.incomplete.push(format!("{shown}: {} of {size} members lost", size - found));
     }
     Ok(())
 }
@@ -171,10 +171,10 @@ fn put(
     sink.put(&Chunk { database: db.database(), key, expire_ms, first, last, body })
 }
 
-/// Members of a key, some at each call; none at the end.
-type Parts<'a> = Box<dyn FnMut() -> Result<Vec<Member>, Failure> + 'a>;
+/// Returns some members of a key at each call, and none at the end.
+type MemberParts<'a> = Box<dyn FnMut() -> Result<Vec<Member>, Failure> + 'a>;
 
-/// Writes the members that are there, until `stop` says so; returns how many.
+/// Copies the existing members until `stop` returns true; returns their number.
 fn copy_members(
     db: &Db,
     sink: &mut StoreSink,
@@ -182,10 +182,10 @@ fn copy_members(
     kind: Type,
     stop: &dyn Fn() -> bool,
 ) -> Result<u64, Failure> {
-    let mut parts: Parts<'_> = match kind {
+    let mut parts: MemberParts<'_> = match kind {
         Type::List => elements(db, key)?,
         _ => {
-            let range = MemberRange { no_fill: true, ..MemberRange::default() };
+            let range = MemberRange { cache_fill: CacheFill::Skip, ..MemberRange::default() };
             let mut members = db.members(key, range)?;
             Box::new(move || Ok(members.next_chunk(CHUNK_MEMBERS, CHUNK_BYTES)?))
         }
@@ -207,8 +207,8 @@ fn copy_members(
     }
 }
 
-/// The elements of a list, one by one where there are holes.
-fn elements<'a>(db: &'a Db, key: &'a [u8]) -> Result<Parts<'a>, Failure> {
+/// The elements of a list, read one by one where some are missing.
+fn elements<'a>(db: &'a Db, key: &'a [u8]) -> Result<MemberParts<'a>, Failure> {
     let length = db.llen(key)?;
     let mut next = 0;
     Ok(Box::new(move || {
@@ -232,21 +232,21 @@ fn element(element: bytes::Bytes) -> Member {
     Member::Element { index: 0, element }
 }
 
-fn report(salvaged: &Salvaged, copied: &Copied) -> Outcome {
+fn report(salvaged: &Salvaged, summary: &RebuildSummary) -> Outcome {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
         "read {} tables ({} blocks) and {} records of the log",
         salvaged.tables, salvaged.blocks, salvaged.log_records
     )?;
-    writeln!(out, "wrote {} keys with {} values and members", copied.keys, copied.members)?;
+    writeln!(out, "wrote {} keys with {} values and members", summary.keys, summary.members)?;
     for loss in &salvaged.losses {
         writeln!(out, "lost: {}", describe(loss))?;
     }
-    for line in &copied.incomplete {
+    for line in &summary.incomplete {
         writeln!(out, "incomplete: {line}")?;
     }
-    if salvaged.losses.is_empty() && copied.incomplete.is_empty() {
+    if salvaged.losses.is_empty() && summary.incomplete.is_empty() {
         writeln!(out, "nothing was lost")?;
         return Ok(ExitCode::SUCCESS);
     }

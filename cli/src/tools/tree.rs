@@ -1,4 +1,4 @@
-//! The tree of tables as a picture.
+//! Draws the levels of the tree of tables.
 //!
 //! ```text
 //! meta            files       size    entries  deletes  expired
@@ -9,10 +9,10 @@
 use std::fmt::Write as _;
 
 use lsmkv::Db;
-use lsmkv::types::TableInfo;
+use lsmkv::TableInfo;
 use serde_json::{Value, json};
 
-use super::inspect::human;
+use super::inspect::human_bytes;
 use crate::failure::Failure;
 
 const BAR: usize = 30;
@@ -21,7 +21,7 @@ const CYAN: &str = "\x1b[36m";
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
-/// A level of a tree, summed up.
+/// The sums over one level of a tree.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     files: u64,
@@ -41,7 +41,7 @@ impl Level {
     }
 }
 
-/// Trees with their levels that have files, in order.
+/// The trees with their non-empty levels, in order.
 fn summed(tables: &[TableInfo]) -> Vec<(&'static str, Vec<(u8, Level)>)> {
     let mut trees: Vec<(&'static str, Vec<(u8, Level)>)> =
         ["meta", "data", "score"].map(|name| (name, Vec::new())).into();
@@ -65,8 +65,8 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
 }
 
-/// The picture, with colours or without.
-pub(crate) fn picture(db: &Db, colours: bool) -> Result<String, Failure> {
+/// Draws the trees, with or without colours.
+pub(crate) fn render(db: &Db, colours: bool) -> Result<String, Failure> {
     let tables = db.tables()?;
     let stats = db.engine_stats();
     let trees = summed(&tables);
@@ -97,16 +97,16 @@ pub(crate) fn picture(db: &Db, colours: bool) -> Result<String, Failure> {
         text,
         "{} files, {} in tables, {} in memory, {} of log",
         tables.len(),
-        human(bytes),
-        human(stats.memtable_bytes),
-        human(stats.log_bytes)
+        human_bytes(bytes),
+        human_bytes(stats.memtable_bytes),
+        human_bytes(stats.log_bytes)
     );
     Ok(text)
 }
 
 fn line(text: &mut String, number: u8, level: &Level, largest: u64, colours: bool) {
     let paint = |colour: &'static str| if colours { colour } else { "" };
-    // At least one cell for a level that has files.
+    // A level with files gets at least one cell.
     let cells = (level.bytes as f64 / largest.max(1) as f64 * BAR as f64).round().max(1.0);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to BAR")]
     let cells = (cells as usize).min(BAR);
@@ -121,7 +121,7 @@ fn line(text: &mut String, number: u8, level: &Level, largest: u64, colours: boo
         paint(CYAN),
         "",
         level.files,
-        human(level.bytes),
+        human_bytes(level.bytes),
         level.entries,
         alarm(deletes),
         alarm(expired),
@@ -129,7 +129,7 @@ fn line(text: &mut String, number: u8, level: &Level, largest: u64, colours: boo
     );
 }
 
-/// The same figures for programs.
+/// The levels of all trees as JSON.
 pub(crate) fn json(db: &Db) -> Result<String, Failure> {
     let tables = db.tables()?;
     let trees = summed(&tables).into_iter().map(|(name, levels)| {

@@ -1,8 +1,9 @@
-//! `lsmkv watch DIR|ADDRESS`: a view that is drawn anew every second.
+//! `lsmkv watch DIR|ADDRESS`: a view that is redrawn every second.
 //!
-//! Of a directory: the tree of tables, what came and went since the last look, expiry. Another
-//! process may have it open and is not disturbed. Of an address, of `lsmkv serve` or of a Redis
-//! server: operations a second, latency, clients, memory, and what the server says of its store.
+//! For a directory it shows the tree of tables, the tables added and removed since the last view,
+//! and expiry. Another process may have the store open and is not disturbed. For an address, of
+//! `lsmkv serve` or of a Redis server, it shows operations per second, latency, clients, memory,
+//! and the statistics of the store.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,46 +15,47 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use lsmkv::Options;
 
-use super::inspect::human;
+use super::inspect::human_bytes;
 use super::{live, tree};
 use crate::failure::{Failure, Outcome};
-use crate::transfer::{Client, Interrupt, RedisUrl};
+use crate::transfer::{Interrupt, RedisClient, RedisUrl};
 
 /// Arguments of `watch`.
 #[derive(Args, Debug)]
 pub(crate) struct WatchArgs {
-    /// Directory of a store, or where a server listens: HOST:PORT, redis://…, unix://…
-    place: String,
-    /// Seconds between two looks
+    /// Directory of a store, or the address of a server: HOST:PORT, redis://…, unix://…
+    #[arg(value_name = "DIR|ADDRESS")]
+    target: String,
+    /// Seconds between two views
     #[arg(short, long, default_value_t = 1.0)]
     interval: f64,
-    /// Looks before it ends; 0: until Ctrl-C
+    /// Number of views; 0: until Ctrl-C
     #[arg(short = 'c', long, default_value_t = 0)]
     count: u64,
 }
 
-/// Something that is looked at again and again.
-trait Subject {
-    /// What it looks like now; `seconds` since the last look.
-    fn look(&mut self, seconds: f64, colours: bool) -> Result<String, Failure>;
+/// A store or a server to watch.
+trait WatchTarget {
+    /// Renders the current view; `seconds` have passed since the last one.
+    fn render(&mut self, seconds: f64, colours: bool) -> Result<String, Failure>;
 }
 
 pub(crate) fn watch(args: &WatchArgs) -> Outcome {
     let interrupt = Interrupt::catch();
     let interval = Duration::try_from_secs_f64(args.interval.max(0.05))
         .map_err(|_| Failure::usage("--interval: this is no time"))?;
-    let mut subject = subject(&args.place, &interrupt)?;
+    let mut target = open_target(&args.target, &interrupt)?;
     let terminal = std::io::stdout().is_terminal();
     let mut last = Instant::now();
     let mut looks = 0;
     while !interrupt.raised() {
-        let text = match subject.look(last.elapsed().as_secs_f64(), terminal) {
-            // Ctrl-C is how it is meant to be ended, whatever it waits for.
+        let text = match target.render(last.elapsed().as_secs_f64(), terminal) {
+            // Ctrl-C is the normal end, even during a wait.
             Err(_) if interrupt.raised() => break,
             text => text?,
         };
         last = Instant::now();
-        draw(&text, &args.place, terminal)?;
+        draw(&text, &args.target, terminal)?;
         looks += 1;
         if looks == args.count {
             break;
@@ -67,45 +69,45 @@ pub(crate) fn watch(args: &WatchArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn draw(text: &str, place: &str, terminal: bool) -> Result<(), Failure> {
+fn draw(text: &str, address: &str, terminal: bool) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     if terminal {
-        // Home, each line cleared as it is drawn, then all below: no flicker.
+        // Moves home, clears each line as it is drawn, then everything below: no flicker.
         let lines = text.replace('\n', "\x1b[K\n");
-        write!(out, "\x1b[H\x1b[1m{place}\x1b[0m  (Ctrl-C ends)\x1b[K\n\x1b[K\n{lines}\x1b[J")?;
+        write!(out, "\x1b[H\x1b[1m{address}\x1b[0m  (Ctrl-C ends)\x1b[K\n\x1b[K\n{lines}\x1b[J")?;
     } else {
         writeln!(out, "{text}")?;
     }
     Ok(out.flush()?)
 }
 
-fn subject(place: &str, interrupt: &Interrupt) -> Result<Box<dyn Subject>, Failure> {
-    if place.starts_with("redis://") || place.starts_with("unix://") {
-        return Ok(Box::new(Server::connect(&RedisUrl::parse(place)?, interrupt)?));
+fn open_target(address: &str, interrupt: &Interrupt) -> Result<Box<dyn WatchTarget>, Failure> {
+    if address.starts_with("redis://") || address.starts_with("unix://") {
+        return Ok(Box::new(ServerTarget::connect(&RedisUrl::parse(address)?, interrupt)?));
     }
-    if Path::new(place).is_dir() {
-        return Ok(Box::new(Directory { place: place.to_owned(), tables: None }));
+    if Path::new(address).is_dir() {
+        return Ok(Box::new(DirectoryTarget { dir: address.to_owned(), tables: None }));
     }
-    match place.rsplit_once(':') {
+    match address.rsplit_once(':') {
         Some((_, port)) if port.parse::<u16>().is_ok() => {
-            let url = RedisUrl::parse(&format!("redis://{place}"))?;
-            Ok(Box::new(Server::connect(&url, interrupt)?))
+            let url = RedisUrl::parse(&format!("redis://{address}"))?;
+            Ok(Box::new(ServerTarget::connect(&url, interrupt)?))
         }
-        _ => Err(Failure::usage(format!("{place} is neither a directory nor HOST:PORT"))),
+        _ => Err(Failure::usage(format!("{address} is neither a directory nor HOST:PORT"))),
     }
 }
 
 /// A store's directory.
-struct Directory {
-    place: String,
-    /// Tables and their sizes at the last look.
+struct DirectoryTarget {
+    dir: String,
+    /// The tables and their sizes in the last view.
     tables: Option<BTreeMap<String, u64>>,
 }
 
-impl Subject for Directory {
-    fn look(&mut self, seconds: f64, colours: bool) -> Result<String, Failure> {
-        let db = live::open(Path::new(&self.place), Options::default())?;
-        let mut text = tree::picture(&db, colours)?;
+impl WatchTarget for DirectoryTarget {
+    fn render(&mut self, seconds: f64, colours: bool) -> Result<String, Failure> {
+        let db = live::open(Path::new(&self.dir), Options::default())?;
+        let mut text = tree::render(&db, colours)?;
         let tables = db.tables()?.into_iter();
         let tables: BTreeMap<String, u64> =
             tables.map(|table| (table.path.display().to_string(), table.bytes)).collect();
@@ -119,9 +121,9 @@ impl Subject for Directory {
                 text,
                 "\nin {seconds:.1} s: {} tables came ({}), {} went ({})",
                 came.0,
-                human(came.1),
+                human_bytes(came.1),
                 went.0,
-                human(went.1)
+                human_bytes(went.1)
             );
         }
         self.tables = Some(tables);
@@ -135,19 +137,19 @@ impl Subject for Directory {
 }
 
 /// A server at an address.
-struct Server {
-    client: Client,
+struct ServerTarget {
+    client: RedisClient,
     before: Option<BTreeMap<String, f64>>,
 }
 
-impl Server {
+impl ServerTarget {
     fn connect(url: &RedisUrl, interrupt: &Interrupt) -> Result<Self, Failure> {
-        Ok(Self { client: Client::connect(url, interrupt)?, before: None })
+        Ok(Self { client: RedisClient::connect(url, interrupt)?, before: None })
     }
 
-    /// Every figure of INFO; of each command the number of calls and their time.
+    /// Every number in INFO, including the calls of each command and their time.
     fn figures(&mut self) -> Result<BTreeMap<String, f64>, Failure> {
-        let info = self.client.ask_words(&["INFO", "everything"])?.text().unwrap_or_default();
+        let info = self.client.call_words(&["INFO", "everything"])?.text().unwrap_or_default();
         let info = String::from_utf8_lossy(&info);
         let mut figures = BTreeMap::new();
         for (name, value) in info.lines().filter_map(|line| line.trim_end().split_once(':')) {
@@ -165,12 +167,12 @@ impl Server {
         Ok(figures)
     }
 
-    /// Median of some round trips, in microseconds.
+    /// The median of some round trips, in microseconds.
     fn latency(&mut self) -> Result<f64, Failure> {
         let mut times = Vec::new();
         for _ in 0..9 {
             let begun = Instant::now();
-            self.client.ask_words(&["PING"])?;
+            self.client.call_words(&["PING"])?;
             times.push(begun.elapsed().as_secs_f64() * 1e6);
         }
         times.sort_by(f64::total_cmp);
@@ -178,8 +180,8 @@ impl Server {
     }
 }
 
-impl Subject for Server {
-    fn look(&mut self, seconds: f64, _: bool) -> Result<String, Failure> {
+impl WatchTarget for ServerTarget {
+    fn render(&mut self, seconds: f64, _: bool) -> Result<String, Failure> {
         let latency = self.latency()?;
         let now = self.figures()?;
         let before = self.before.replace(now.clone()).unwrap_or_else(|| now.clone());
@@ -218,10 +220,10 @@ fn line(text: &mut String, name: &str, figure: impl std::fmt::Display) {
 fn bytes(number: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size")]
     let whole = number.max(0.0) as u64;
-    human(whole)
+    human_bytes(whole)
 }
 
-/// The commands called most since the last look, with the time a call takes.
+/// The most called commands since the last view, with the time per call.
 fn commands(
     text: &mut String,
     now: &BTreeMap<String, f64>,

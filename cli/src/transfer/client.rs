@@ -1,4 +1,5 @@
-//! A client of a Redis server: commands in, replies out, in order, pipelined as the caller likes.
+//! A client of a Redis server. Replies arrive in the order of the commands, which the caller may
+//! pipeline.
 
 use std::io::{BufRead as _, BufReader, BufWriter, Read, Write};
 use std::net::TcpStream;
@@ -6,27 +7,27 @@ use std::os::unix::net::UnixStream;
 
 use bytes::Bytes;
 
-use super::patience::{Patient, stopped};
+use super::interruptible_io::{InterruptibleSocket, stopped_error};
 use super::stream::write_command;
-use super::url::Place;
+use super::url::Endpoint;
 use super::{Command, Interrupt, RedisUrl};
 use crate::failure::Failure;
 
-/// Arrays in arrays, at most: no command here is answered by more.
-const DEEPEST: usize = 8;
+/// The maximum depth of nested arrays; no command used here needs more.
+const MAX_DEPTH: usize = 8;
 
-/// What a server answered.
+/// A reply of a Redis server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum RedisReply {
     Nil,
     Text(Bytes),
     Error(String),
     Int(i64),
-    Array(Vec<Answer>),
+    Array(Vec<RedisReply>),
 }
 
-impl Answer {
-    /// The text, if it is one.
+impl RedisReply {
+    /// The text of a text reply.
     pub(crate) fn text(self) -> Option<Bytes> {
         match self {
             Self::Text(text) => Some(text),
@@ -42,34 +43,37 @@ impl Answer {
     }
 }
 
-/// An open connection.
-pub(crate) struct Client {
+/// An open connection to a Redis server.
+pub(crate) struct RedisClient {
     input: BufReader<Box<dyn Read + Send>>,
     output: BufWriter<Box<dyn Write + Send>>,
     peer: String,
 }
 
-impl Client {
-    /// Connects and, if the address has a password, logs in. Whatever it waits for later, it gives
-    /// up when interrupted.
+impl RedisClient {
+    /// Connects, and authenticates if the address has a password. An interruption ends every later
+    /// wait.
     pub(crate) fn connect(url: &RedisUrl, interrupt: &Interrupt) -> Result<Self, Failure> {
         let peer = url.shown();
         let failed = |error: std::io::Error| Failure::new(format!("{peer}: {error}"));
-        let (input, output): (Box<dyn Read + Send>, Box<dyn Write + Send>) = match &url.place {
-            Place::Tcp(host, port) => {
+        let (input, output): (Box<dyn Read + Send>, Box<dyn Write + Send>) = match &url.endpoint {
+            Endpoint::Tcp(host, port) => {
                 let address = (host.clone(), *port);
-                let connected = interrupt.unless_raised(move || TcpStream::connect(address), || ());
-                let stream = connected.ok_or_else(|| failed(stopped()))?.map_err(failed)?;
+                let connected =
+                    interrupt.run_interruptible(move || TcpStream::connect(address), || ());
+                let stream = connected.ok_or_else(|| failed(stopped_error()))?.map_err(failed)?;
                 stream.set_nodelay(true).map_err(failed)?;
                 let other = stream.try_clone().map_err(failed)?;
-                let patient = |it| Patient::new(it, interrupt).map(Box::new).map_err(failed);
-                (patient(other)?, patient(stream)?)
+                let interruptible =
+                    |it| InterruptibleSocket::new(it, interrupt).map(Box::new).map_err(failed);
+                (interruptible(other)?, interruptible(stream)?)
             }
-            Place::Unix(path) => {
+            Endpoint::Unix(path) => {
                 let stream = UnixStream::connect(path).map_err(failed)?;
                 let other = stream.try_clone().map_err(failed)?;
-                let patient = |it| Patient::new(it, interrupt).map(Box::new).map_err(failed);
-                (patient(other)?, patient(stream)?)
+                let interruptible =
+                    |it| InterruptibleSocket::new(it, interrupt).map(Box::new).map_err(failed);
+                (interruptible(other)?, interruptible(stream)?)
             }
         };
         let (input, output) = (BufReader::new(input), BufWriter::with_capacity(64 << 10, output));
@@ -77,27 +81,27 @@ impl Client {
         if let Some(password) = &url.password {
             let mut auth = vec![Bytes::from_static(b"AUTH")];
             auth.extend(url.user.iter().chain([password]).map(|word| Bytes::from(word.clone())));
-            client.ask(&auth)?;
+            client.call(&auth)?;
         }
         Ok(client)
     }
 
-    /// Sends a command whose answer will be read later.
+    /// Sends a command without waiting for its reply.
     pub(crate) fn send(&mut self, command: &Command) -> Result<(), Failure> {
         write_command(&mut self.output, command).map_err(|error| self.failure(&error))
     }
 
-    /// The answer to the oldest command that has none yet.
-    pub(crate) fn receive(&mut self) -> Result<Answer, Failure> {
+    /// Receives the reply to the oldest command without one.
+    pub(crate) fn receive(&mut self) -> Result<RedisReply, Failure> {
         self.output.flush().map_err(|error| self.failure(&error))?;
-        self.answer(0)
+        self.reply(0)
     }
 
-    /// A command and its answer; an error of the server is a failure.
-    pub(crate) fn ask(&mut self, command: &Command) -> Result<Answer, Failure> {
+    /// Sends a command and receives its reply; an error reply is a failure.
+    pub(crate) fn call(&mut self, command: &Command) -> Result<RedisReply, Failure> {
         self.send(command)?;
         match self.receive()? {
-            Answer::Error(text) => {
+            RedisReply::Error(text) => {
                 let name = command.first().map(|name| name.escape_ascii().to_string());
                 Err(Failure::new(format!("{}: {}: {text}", self.peer, name.unwrap_or_default())))
             }
@@ -105,9 +109,9 @@ impl Client {
         }
     }
 
-    /// The same with words of text.
-    pub(crate) fn ask_words(&mut self, words: &[&str]) -> Result<Answer, Failure> {
-        self.ask(&words.iter().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect())
+    /// Sends a command of text arguments and receives its reply; an error reply is a failure.
+    pub(crate) fn call_words(&mut self, words: &[&str]) -> Result<RedisReply, Failure> {
+        self.call(&words.iter().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect())
     }
 
     pub(crate) fn peer(&self) -> &str {
@@ -118,56 +122,56 @@ impl Client {
         Failure::new(format!("{}: {error}", self.peer))
     }
 
-    fn nonsense(&self) -> Failure {
+    fn protocol_failure(&self) -> Failure {
         Failure::new(format!("{}: the answer is not one of a Redis server", self.peer))
     }
 
     fn line(&mut self) -> Result<Vec<u8>, Failure> {
-        const LONGEST: u64 = 64 << 10;
+        const MAX_LINE: u64 = 64 << 10;
         let mut line = Vec::new();
-        let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut line);
+        let read = (&mut self.input).take(MAX_LINE).read_until(b'\n', &mut line);
         if read.map_err(|error| self.failure(&error))? == 0 {
             return Err(Failure::new(format!("{}: the connection was closed", self.peer)));
         }
         match line.strip_suffix(b"\r\n") {
             Some(text) => Ok(text.to_vec()),
-            None => Err(self.nonsense()),
+            None => Err(self.protocol_failure()),
         }
     }
 
-    fn answer(&mut self, depth: usize) -> Result<Answer, Failure> {
+    fn reply(&mut self, depth: usize) -> Result<RedisReply, Failure> {
         let line = self.line()?;
-        let Some((&kind, rest)) = line.split_first() else { return Err(self.nonsense()) };
+        let Some((&kind, rest)) = line.split_first() else { return Err(self.protocol_failure()) };
         let text = String::from_utf8_lossy(rest);
-        let number = || text.parse::<i64>().map_err(|_| self.nonsense());
+        let number = || text.parse::<i64>().map_err(|_| self.protocol_failure());
         match kind {
-            b'+' => Ok(Answer::Text(Bytes::copy_from_slice(rest))),
-            b'-' => Ok(Answer::Error(text.into_owned())),
-            b':' => Ok(Answer::Int(number()?)),
-            b'_' => Ok(Answer::Nil),
+            b'+' => Ok(RedisReply::Text(Bytes::copy_from_slice(rest))),
+            b'-' => Ok(RedisReply::Error(text.into_owned())),
+            b':' => Ok(RedisReply::Int(number()?)),
+            b'_' => Ok(RedisReply::Nil),
             b'$' => match u64::try_from(number()?) {
-                Ok(length) => self.bulk(length).map(Answer::Text),
-                Err(_) => Ok(Answer::Nil),
+                Ok(length) => self.bulk(length).map(RedisReply::Text),
+                Err(_) => Ok(RedisReply::Nil),
             },
-            b'*' if depth < DEEPEST => match u64::try_from(number()?) {
+            b'*' if depth < MAX_DEPTH => match u64::try_from(number()?) {
                 Ok(count) => (0..count)
-                    .map(|_| self.answer(depth + 1))
+                    .map(|_| self.reply(depth + 1))
                     .collect::<Result<_, _>>()
-                    .map(Answer::Array),
-                Err(_) => Ok(Answer::Nil),
+                    .map(RedisReply::Array),
+                Err(_) => Ok(RedisReply::Nil),
             },
-            _ => Err(self.nonsense()),
+            _ => Err(self.protocol_failure()),
         }
     }
 
-    /// Reads what is there and allocates no more than that.
+    /// Reads a bulk string. It allocates as bytes arrive, whatever the length claims.
     fn bulk(&mut self, length: u64) -> Result<Bytes, Failure> {
         let mut bytes = Vec::new();
         let read = (&mut self.input).take(length.saturating_add(2)).read_to_end(&mut bytes);
         read.map_err(|error| self.failure(&error))?;
         let whole = bytes.len() as u64 == length.saturating_add(2) && bytes.ends_with(b"\r\n");
         if !whole {
-            return Err(self.nonsense());
+            return Err(self.protocol_failure());
         }
         bytes.truncate(bytes.len() - 2);
         Ok(Bytes::from(bytes))

@@ -1,28 +1,28 @@
-//! The way of keys from a source to a sink.
+//! Copies keys from a source to a sink.
 
-use super::{Progress, Sink, Source, State};
+use super::{Progress, ResumePoint, Sink, Source};
 use crate::failure::Failure;
 
-/// What a copy brought.
+/// The number of keys and members copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Copied {
     pub(crate) keys: u64,
     pub(crate) members: u64,
 }
 
-/// Moves everything from a source to a sink. Stops when interrupted, with a failure, perhaps inside
-/// a big collection; `saved` is told every so often how far it has come, after the sink was flushed: what a sink that
-/// fails later had not settled is copied again the next time.
+/// Copies all keys. An interruption ends the copy with a failure, perhaps inside a big collection.
+/// `saved` regularly gets the position reached, each time after a flush of the sink; the next copy
+/// repeats what was not flushed.
 pub(crate) fn copy(
     source: &mut dyn Source,
     sink: &mut dyn Sink,
     progress: &mut Progress,
-    saved: &mut dyn FnMut(&State) -> Result<(), Failure>,
+    saved: &mut dyn FnMut(&ResumePoint) -> Result<(), Failure>,
 ) -> Result<Copied, Failure> {
     let mut copied = Copied::default();
     match copy_all(source, sink, progress, saved, &mut copied) {
         Ok(()) => Ok(copied),
-        // Whoever waits when it is interrupted fails.
+        // An operation that waits fails when it is interrupted.
         Err(_) if progress.interrupted() => {
             Err(Failure::new(format!("stopped after {} keys", copied.keys)))
         }
@@ -34,7 +34,7 @@ fn copy_all(
     source: &mut dyn Source,
     sink: &mut dyn Sink,
     progress: &mut Progress,
-    saved: &mut dyn FnMut(&State) -> Result<(), Failure>,
+    saved: &mut dyn FnMut(&ResumePoint) -> Result<(), Failure>,
     copied: &mut Copied,
 ) -> Result<(), Failure> {
     const KEYS_BETWEEN_SAVES: u64 = 1000;
@@ -73,7 +73,7 @@ fn copy_all(
 fn save(
     source: &dyn Source,
     sink: &mut dyn Sink,
-    saved: &mut dyn FnMut(&State) -> Result<(), Failure>,
+    saved: &mut dyn FnMut(&ResumePoint) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     sink.flush()?;
     source.position().map_or(Ok(()), |state| saved(&state))

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! `value` is a string, a list of elements or members, or a list of pairs: field and value, member
-//! and score. A big collection takes several lines, which follow each other. `expires` is in
-//! milliseconds since 1970. Bytes that are no UTF-8 are `{"base64":"..."}`. Scores are numbers;
-//! infinite ones and the negative zero, which JSON's numbers lack or lose, are text.
+//! and score. A big collection takes several adjacent lines. `expires` is in milliseconds since
+//! 1970. Bytes that are not UTF-8 are `{"base64":"..."}`. Scores are numbers; infinite scores and
+//! the negative zero are text, because JSON numbers cannot represent them.
 
 use std::io::{BufRead, Write};
 
@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use super::{Body, Chunk, Sink, Source, score_text};
 use crate::failure::Failure;
 
-/// Bytes as JSON.
+/// Encodes bytes as JSON.
 pub(crate) fn encode(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => Value::from(text),
@@ -29,7 +29,7 @@ pub(crate) fn encode(bytes: &[u8]) -> Value {
     }
 }
 
-/// What [`encode`] made.
+/// Decodes the output of [`encode`].
 pub(crate) fn decode(value: &Value) -> Option<Bytes> {
     match value {
         Value::String(text) => Some(Bytes::copy_from_slice(text.as_bytes())),
@@ -88,7 +88,7 @@ fn decode_body(kind: &str, value: &Value) -> Option<Body> {
     })
 }
 
-/// Writes lines.
+/// Writes keys as lines of JSON.
 pub(crate) struct JsonSink<W> {
     out: W,
 }
@@ -123,7 +123,7 @@ impl<W: Write> Sink for JsonSink<W> {
     }
 }
 
-/// Reads lines.
+/// Reads keys from lines of JSON.
 pub(crate) struct JsonSource<R> {
     input: R,
     line: String,

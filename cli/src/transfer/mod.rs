@@ -1,13 +1,13 @@
-//! Keys on their way from one place to another: stores, Redis servers, files.
+//! Copies of keys between stores, Redis servers and files.
 //!
-//! A source yields [`Chunk`]s, a sink takes them. A chunk is a key or a part of one, of bounded
-//! size; the parts of a key follow each other. So memory is bounded whatever is copied, and every
-//! source goes with every sink.
+//! A source yields [`Chunk`]s and a sink accepts them. A chunk is a key or a part of one, of
+//! bounded size; the parts of a key are adjacent. So memory is bounded, and every source works with
+//! every sink.
 
 mod client;
 mod copy;
+mod interruptible_io;
 mod json;
-mod patience;
 mod progress;
 mod redis;
 mod resume;
@@ -21,38 +21,38 @@ use lsmkv::types::Member;
 
 use crate::failure::Failure;
 
-pub(crate) use client::Client;
+pub(crate) use client::RedisClient;
 pub(crate) use copy::{Copied, copy};
+pub(crate) use interruptible_io::InterruptibleReader;
 pub(crate) use json::{JsonSink, JsonSource, encode as encode_json};
-pub(crate) use patience::Interruptible;
-pub(crate) use progress::{Interrupt, LOOK, Progress};
+pub(crate) use progress::{Interrupt, POLL_INTERVAL, Progress};
 pub(crate) use redis::{RedisSink, RedisSource};
-pub(crate) use resume::{State, StateFile};
+pub(crate) use resume::{ResumeFile, ResumePoint};
 pub(crate) use store::{StoreSink, StoreSource};
 pub(crate) use stream::{Loaded, RespSink, load_commands};
 pub(crate) use url::RedisUrl;
 
-/// Members of a chunk, at most.
+/// The maximum number of members in a chunk.
 pub(crate) const CHUNK_MEMBERS: usize = 512;
-/// Bytes of a chunk, roughly: the member that passes it is the last.
+/// The approximate maximum size of a chunk: the member that exceeds it is the last.
 pub(crate) const CHUNK_BYTES: usize = 1 << 20;
 
 /// A key or a part of one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Chunk {
-    /// Number of the database.
+    /// The number of the database.
     pub(crate) database: u32,
     pub(crate) key: Bytes,
-    /// When the key expires, in milliseconds since 1970; 0 = never.
+    /// The expiry of the key in milliseconds since 1970; 0 = never.
     pub(crate) expire_ms: u64,
-    /// Whether the key begins here.
+    /// Whether this is the first chunk of the key.
     pub(crate) first: bool,
-    /// Whether it ends here.
+    /// Whether this is the last chunk of the key.
     pub(crate) last: bool,
     pub(crate) body: Body,
 }
 
-/// What a key holds.
+/// The value of a key, or a part of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Body {
     String(Bytes),
@@ -63,7 +63,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// An empty one of this type.
+    /// An empty value of this type.
     pub(crate) fn empty(kind: Type) -> Self {
         match kind {
             Type::String => Self::String(Bytes::new()),
@@ -84,7 +84,7 @@ impl Body {
         }
     }
 
-    /// Adds a member, which must be one of this type.
+    /// Adds a member of the same type.
     pub(crate) fn push(&mut self, member: Member) {
         match (self, member) {
             (Self::Hash(pairs), Member::Field { field, value }) => pairs.push((field, value)),
@@ -96,7 +96,7 @@ impl Body {
         }
     }
 
-    /// Number of members.
+    /// The number of members.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::String(_) => 1,
@@ -107,32 +107,33 @@ impl Body {
     }
 }
 
-/// Where keys come from.
+/// A place that keys are read from.
 pub(crate) trait Source {
-    /// The next chunk; nothing at the end.
+    /// The next chunk; `None` at the end.
     fn next(&mut self) -> Result<Option<Chunk>, Failure>;
-    /// How many keys there are, if that is known.
+    /// The number of keys, if known.
     fn expected(&self) -> Option<u64> {
         None
     }
-    /// What to give a new source of the same kind so that it goes on behind the last whole key.
-    fn position(&self) -> Option<State> {
+    /// The position from which a new source of the same kind can resume, after the last complete
+    /// key.
+    fn position(&self) -> Option<ResumePoint> {
         None
     }
 }
 
-/// Where keys go.
+/// A place that keys are written to.
 pub(crate) trait Sink {
     fn put(&mut self, chunk: &Chunk) -> Result<(), Failure>;
-    /// Makes sure that everything has arrived.
+    /// Waits until everything has arrived.
     fn flush(&mut self) -> Result<(), Failure>;
 }
 
-/// A command as its words.
+/// The arguments of a command, with its name.
 pub(crate) type Command = Vec<Bytes>;
 
 impl Chunk {
-    /// The commands that write this chunk; with `replace`, instead of what the key held.
+    /// The commands that write this chunk. With `replace`, they first delete the key.
     pub(crate) fn commands(&self, replace: bool) -> Vec<Command> {
         let mut commands = Vec::new();
         let word = |text: &'static str| Bytes::from_static(text.as_bytes());
@@ -147,7 +148,7 @@ impl Chunk {
             commands.push(vec![word("DEL"), self.key.clone()]);
         }
         if self.body.len() > 0 {
-            let mut write = vec![word(self.verb()), self.key.clone()];
+            let mut write = vec![word(self.command_name()), self.key.clone()];
             self.append_members(&mut write);
             commands.push(write);
         }
@@ -158,7 +159,7 @@ impl Chunk {
         commands
     }
 
-    fn verb(&self) -> &'static str {
+    fn command_name(&self) -> &'static str {
         match self.body {
             Body::String(_) => "SET",
             Body::Hash(_) => "HSET",
@@ -186,7 +187,7 @@ impl Chunk {
     }
 }
 
-/// A score as text that reads back as the same bits.
+/// A score as text that parses to the same bits.
 pub(crate) fn score_text(score: f64) -> String {
     if score.is_infinite() {
         return if score > 0.0 { "inf" } else { "-inf" }.to_owned();
@@ -194,7 +195,7 @@ pub(crate) fn score_text(score: f64) -> String {
     score.to_string()
 }
 
-/// Milliseconds since 1970.
+/// The current time in milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))

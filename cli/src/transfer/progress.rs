@@ -1,5 +1,5 @@
-//! How long work shows how far it is and is told to stop: a bar on a terminal, lines otherwise,
-//! both on standard error.
+//! Progress and interruption of long operations. Progress goes to standard error: a bar on a
+//! terminal, lines otherwise.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,30 +9,30 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Time between two lines when there is no terminal.
+/// The time between two lines when there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How long an interruption may go unnoticed while something else is waited for.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
+/// The interval at which a waiting operation checks for an interruption.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The mark of this process, once it catches signals: they belong to the process, and so does it.
+/// The interruption flag of this process, once it catches signals.
 static CAUGHT: OnceLock<Interrupt> = OnceLock::new();
 
-/// Whether the user asked the program to stop (Ctrl-C, or a termination signal).
+/// Whether the user has asked the program to stop, by Ctrl-C or a termination signal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt {
-    mark: Arc<AtomicBool>,
+    flag: Arc<AtomicBool>,
     /// Whether the next signal ends the program.
-    last_warning: Arc<AtomicBool>,
+    exit_on_next: Arc<AtomicBool>,
 }
 
 impl Interrupt {
-    /// From now on these signals set the mark instead of ending the program; a second one ends it.
+    /// Makes SIGINT and SIGTERM set the flag; a second signal ends the program.
     pub(crate) fn catch() -> Self {
         CAUGHT.get_or_init(Self::register).clone()
     }
 
-    /// Whether the program was asked to stop: then its exit status says so.
+    /// Whether a signal has stopped the program. The exit status then says so.
     pub(crate) fn stopped_the_program() -> bool {
         CAUGHT.get().is_some_and(Self::raised)
     }
@@ -40,43 +40,44 @@ impl Interrupt {
     fn register() -> Self {
         use signal_hook::flag::{register, register_conditional_shutdown};
         let interrupt = Self::default();
-        let (mark, last_warning) = (&interrupt.mark, &interrupt.last_warning);
+        let (flag, exit_on_next) = (&interrupt.flag, &interrupt.exit_on_next);
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // A signal does these in this order, as far as they are there yet: one that comes in
-            // between is not lost. Without them the program ends at once: less polite, not wrong.
-            let _ = register(signal, Arc::clone(mark));
-            let _ = register_conditional_shutdown(signal, 130, Arc::clone(last_warning));
-            let _ = register(signal, Arc::clone(last_warning));
+            // A signal runs these actions in this order, as far as they are registered, so none is
+            // lost in between. If a registration fails, the signal ends the program at once.
+            let _ = register(signal, Arc::clone(flag));
+            let _ = register_conditional_shutdown(signal, 130, Arc::clone(exit_on_next));
+            let _ = register(signal, Arc::clone(exit_on_next));
         }
         interrupt
     }
 
     pub(crate) fn raised(&self) -> bool {
-        self.mark.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed)
     }
 
     #[cfg(test)]
     pub(crate) fn raise(&self) {
-        self.mark.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn clear(&self) {
-        self.mark.store(false, Ordering::Relaxed);
-        self.last_warning.store(false, Ordering::Relaxed);
+        self.flag.store(false, Ordering::Relaxed);
+        self.exit_on_next.store(false, Ordering::Relaxed);
     }
 
-    /// Does something that cannot be told to stop, and that nobody misses when the program ends in
-    /// the middle of it: when interrupted, this returns without it.
-    pub(crate) fn unless_raised<T: Send + 'static>(
+    /// Runs `work`, which cannot be interrupted, in a thread, and calls `meanwhile` from time to
+    /// time. After an interruption it returns `None` and abandons the thread, so the program must
+    /// be able to exit in the middle of `work`.
+    pub(crate) fn run_interruptible<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
         mut meanwhile: impl FnMut(),
     ) -> Option<T> {
         let (done, result) = sync_channel(1);
-        // Nobody takes the result of what was given up.
+        // Nobody receives the result of abandoned work.
         std::thread::spawn(move || _ = done.send(work()));
         loop {
-            match result.recv_timeout(LOOK) {
+            match result.recv_timeout(POLL_INTERVAL) {
                 Ok(result) => return Some(result),
                 Err(RecvTimeoutError::Timeout) if !self.raised() => meanwhile(),
                 Err(_) => return None,
@@ -85,7 +86,7 @@ impl Interrupt {
     }
 }
 
-/// See the module's documentation.
+/// Shows the progress of an operation and knows whether it was interrupted.
 pub(crate) struct Progress {
     what: &'static str,
     bar: Option<ProgressBar>,
@@ -93,7 +94,7 @@ pub(crate) struct Progress {
     done: u64,
     total: Option<u64>,
     quiet: bool,
-    told: Instant,
+    last_line: Instant,
 }
 
 impl Progress {
@@ -103,10 +104,10 @@ impl Progress {
         if let Some(bar) = &bar {
             bar.set_style(style(what, false));
         }
-        Self { what, bar, interrupt, done: 0, total: None, quiet, told: Instant::now() }
+        Self { what, bar, interrupt, done: 0, total: None, quiet, last_line: Instant::now() }
     }
 
-    /// How much there is in all, if that is known.
+    /// Sets the total, if it is known.
     pub(crate) fn expect(&mut self, total: Option<u64>) {
         self.total = total;
         if let (Some(bar), Some(total)) = (&self.bar, total) {
@@ -123,11 +124,11 @@ impl Progress {
         self.done = done;
         match &self.bar {
             Some(bar) => bar.set_position(done),
-            None if self.quiet || self.told.elapsed() < LINE_INTERVAL => {}
+            None if self.quiet || self.last_line.elapsed() < LINE_INTERVAL => {}
             None => {
-                self.told = Instant::now();
+                self.last_line = Instant::now();
                 let of = self.total.map_or_else(String::new, |total| format!(" of {total}"));
-                // Progress that nobody can see is no reason to stop.
+                // A failure to show progress does not stop the operation.
                 let _ = writeln!(std::io::stderr(), "{done}{of} {}", self.what);
             }
         }

@@ -1,4 +1,4 @@
-//! How far a copy has come, in a small file beside the store, so that it can go on later.
+//! The position of an interrupted copy, in a small file beside the store.
 
 use std::path::{Path, PathBuf};
 
@@ -7,26 +7,26 @@ use serde_json::{Value, json};
 use super::json::{decode, encode};
 use crate::failure::Failure;
 
-/// A place behind which a source goes on.
+/// The position from which a copy can resume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct ResumePoint {
     pub(crate) database: u32,
-    /// What it means is the source's affair: a key, a cursor. None: the beginning.
-    pub(crate) place: Option<Vec<u8>>,
-    /// The life of the server in which the place means something; empty if it always does.
-    pub(crate) life: String,
-    /// What a server that is written to calls the connection, in this life.
+    /// The source's own position, a key or a cursor; `None`: the beginning.
+    pub(crate) position: Option<Vec<u8>>,
+    /// The run id of the server for which the position is valid; empty if it is always valid.
+    pub(crate) run_id: String,
+    /// The id of this program's connection at the server that it writes to, for the same run.
     pub(crate) connection: Option<i64>,
 }
 
-/// The file that keeps the state of one copy, from or to `peer`.
-pub(crate) struct StateFile {
+/// The file with the position of one copy, from or to `peer`.
+pub(crate) struct ResumeFile {
     path: PathBuf,
     peer: String,
 }
 
-impl StateFile {
-    /// `<dir>.<what>`, or where the user wants it.
+impl ResumeFile {
+    /// Uses the file `<dir>.<what>` unless the user has chosen another.
     pub(crate) fn new(dir: &Path, what: &str, peer: &str, chosen: Option<&Path>) -> Self {
         let path = chosen.map_or_else(
             || {
@@ -44,8 +44,8 @@ impl StateFile {
         &self.path
     }
 
-    /// Where an earlier copy with the same peer stopped.
-    pub(crate) fn load(&self) -> Result<Option<State>, Failure> {
+    /// Reads the position of an earlier copy with the same peer.
+    pub(crate) fn load(&self) -> Result<Option<ResumePoint>, Failure> {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -63,22 +63,22 @@ impl StateFile {
         }
         let database = field("database")?.as_u64().and_then(|number| u32::try_from(number).ok());
         let database = database.ok_or_else(broken)?;
-        let place = match field("place")? {
+        let position = match field("place")? {
             Value::Null => None,
-            place => Some(decode(place).ok_or_else(broken)?.to_vec()),
+            position => Some(decode(position).ok_or_else(broken)?.to_vec()),
         };
-        let life = field("life")?.as_str().ok_or_else(broken)?.to_owned();
+        let run_id = field("life")?.as_str().ok_or_else(broken)?.to_owned();
         let connection = value.get("connection").and_then(Value::as_i64);
-        Ok(Some(State { database, place, life, connection }))
+        Ok(Some(ResumePoint { database, position, run_id, connection }))
     }
 
-    /// Replaces what was saved.
-    pub(crate) fn save(&self, state: &State) -> Result<(), Failure> {
+    /// Writes the position, replacing an earlier one.
+    pub(crate) fn save(&self, state: &ResumePoint) -> Result<(), Failure> {
         let value = json!({
             "peer": self.peer,
             "database": state.database,
-            "place": state.place.as_deref().map(encode),
-            "life": state.life,
+            "place": state.position.as_deref().map(encode),
+            "life": state.run_id,
             "connection": state.connection,
         });
         let mut temporary = self.path.as_os_str().to_owned();
@@ -88,7 +88,7 @@ impl StateFile {
             .map_err(|error| self.failure(&error))
     }
 
-    /// The copy is complete.
+    /// Removes the file of a complete copy.
     pub(crate) fn remove(&self) -> Result<(), Failure> {
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.failure(&error)),
@@ -109,17 +109,23 @@ mod tests {
     fn a_state_reads_back_for_the_same_peer_only() {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("store/");
-        let file = StateFile::new(&store, "import", "redis://a", None);
+        let file = ResumeFile::new(&store, "import", "redis://a", None);
         assert_eq!(file.path(), dir.path().join("store.import"));
         assert_eq!(file.load().unwrap(), None);
-        let life = "7f".to_owned();
-        let begun = State { life: life.clone(), connection: Some(5), ..State::default() };
-        let state = State { database: 3, place: Some(vec![0, 0xff, b'a']), life, connection: None };
+        let run_id = "7f".to_owned();
+        let begun =
+            ResumePoint { run_id: run_id.clone(), connection: Some(5), ..ResumePoint::default() };
+        let state = ResumePoint {
+            database: 3,
+            position: Some(vec![0, 0xff, b'a']),
+            run_id,
+            connection: None,
+        };
         for state in [begun, state] {
             file.save(&state).unwrap();
             assert_eq!(file.load().unwrap(), Some(state));
         }
-        assert!(StateFile::new(&store, "import", "redis://b", None).load().is_err());
+        assert!(ResumeFile::new(&store, "import", "redis://b", None).load().is_err());
         file.remove().unwrap();
         file.remove().unwrap();
         assert_eq!(file.load().unwrap(), None);

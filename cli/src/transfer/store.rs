@@ -1,54 +1,55 @@
-//! A store as source and as sink.
+//! A store as a source and as a sink.
 
 use bytes::Bytes;
 use lsmkv::types::{KeyIter, KeyRange, Member, MemberIter, MemberRange};
-use lsmkv::{Db, ErrorKind, Reply, Type};
+use lsmkv::{CacheFill, Db, ErrorKind, Reply, Type};
 
-use super::{Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, Sink, Source, State};
+use super::{Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, ResumePoint, Sink, Source};
 use crate::failure::Failure;
 
-/// All keys of some databases of a store, in order, each database as of one moment.
+/// The keys of some databases of a store, in order. Each database is read as of one moment.
 pub(crate) struct StoreSource {
     db: Db,
     databases: Vec<u32>,
-    /// Only keys that begin with this.
+    /// Restricts the source to keys with this prefix.
     prefix: Option<Vec<u8>>,
-    /// Goes on behind this key.
+    /// The source continues after this key.
     after: Option<Vec<u8>>,
     keys: Option<(Db, KeyIter)>,
-    open: Option<Open>,
-    finished: Option<State>,
-    /// Where it began; what it says of the place where the keys go holds on.
-    begun: State,
+    open: Option<OpenCollection>,
+    finished: Option<ResumePoint>,
+    /// The position at the start. Its run id and connection stay valid.
+    begun: ResumePoint,
 }
 
-/// A collection of which a part has been given.
-struct Open {
+/// A collection that is partly read.
+struct OpenCollection {
     key: Bytes,
     kind: Type,
     expire_ms: u64,
     members: MemberIter,
-    /// Read, but not given yet.
+    /// Members that are read but not yet returned.
     ready: Vec<Member>,
 }
 
 impl StoreSource {
-    /// The keys of `databases`, all of them if there are none, from `state` on: from the beginning
-    /// without one.
+    /// A source for `databases`, or for all of them if the list is empty. It starts at `state`, or
+    /// at the beginning.
     pub(crate) fn new(
         db: &Db,
         databases: &[u32],
         prefix: Option<Vec<u8>>,
-        state: Option<&State>,
+        state: Option<&ResumePoint>,
     ) -> Self {
         let begun = state.cloned().unwrap_or_default();
         let from = begun.database;
         let mut databases = if databases.is_empty() { all(db) } else { databases.to_vec() };
         databases.sort_unstable_by(|a, b| b.cmp(a));
         databases.retain(|number| *number >= from);
-        // The place is one of the first database that is left, unless that has none any more.
+        // The position belongs to the first remaining database, unless that one has no keys any
+        // more.
         let state = state.filter(|state| databases.last() == Some(&state.database));
-        let after = state.and_then(|state| state.place.clone());
+        let after = state.and_then(|state| state.position.clone());
         let db = db.clone();
         Self { db, databases, prefix, after, keys: None, open: None, finished: None, begun }
     }
@@ -65,7 +66,7 @@ impl StoreSource {
             };
             let expire_ms = match db.pexpiretime(&entry.key)? {
                 -1 => 0,
-                // It has expired since the walk began.
+                // The key has expired since the walk began.
                 -2 => continue,
                 ms => u64::try_from(ms).unwrap_or(0),
             };
@@ -78,13 +79,13 @@ impl StoreSource {
                     Body::String(value),
                 )));
             }
-            let range = MemberRange { no_fill: true, ..MemberRange::default() };
+            let range = MemberRange { cache_fill: CacheFill::Skip, ..MemberRange::default() };
             let mut members = db.members(&entry.key, range)?;
             let ready = members.next_chunk(CHUNK_MEMBERS, CHUNK_BYTES)?;
-            // Without members it has expired since.
+            // Without members, the key has expired since.
             if !ready.is_empty() {
                 let (key, kind) = (entry.key, entry.kind);
-                self.open = Some(Open { key, kind, expire_ms, members, ready });
+                self.open = Some(OpenCollection { key, kind, expire_ms, members, ready });
                 return self.next_part(true);
             }
         }
@@ -95,13 +96,19 @@ impl StoreSource {
         let db = self.db.select(number)?;
         let lo = self.after.take().map(|key| [&key[..], &[0]].concat());
         let prefix = self.prefix.clone();
-        let range = KeyRange { lo, prefix, values: true, no_fill: true, ..KeyRange::default() };
+        let range = KeyRange {
+            lo,
+            prefix,
+            values: true,
+            cache_fill: CacheFill::Skip,
+            ..KeyRange::default()
+        };
         let keys = db.iter(range)?;
         self.keys = Some((db, keys));
         Ok(true)
     }
 
-    /// The next part of the open collection.
+    /// The next chunk of the open collection.
     fn next_part(&mut self, first: bool) -> Result<Option<Chunk>, Failure> {
         let Some(mut open) = self.open.take() else { return Ok(None) };
         let following = open.members.next_chunk(CHUNK_MEMBERS, CHUNK_BYTES)?;
@@ -126,8 +133,8 @@ impl StoreSource {
     }
 
     fn finish(&mut self, key: &[u8]) {
-        let (database, place) = (self.database(), Some(key.to_vec()));
-        self.finished = Some(State { database, place, ..self.begun.clone() });
+        let (database, position) = (self.database(), Some(key.to_vec()));
+        self.finished = Some(ResumePoint { database, position, ..self.begun.clone() });
     }
 }
 
@@ -143,12 +150,12 @@ impl Source for StoreSource {
         self.next_key()
     }
 
-    fn position(&self) -> Option<State> {
+    fn position(&self) -> Option<ResumePoint> {
         self.finished.clone()
     }
 }
 
-/// Writes keys into a store, instead of what they held.
+/// Writes keys to a store; each key replaces its old value.
 pub(crate) struct StoreSink {
     db: Db,
     selected: Db,

@@ -1,4 +1,4 @@
-//! Commands as a file: the stream that a client would send, as `redis-cli --pipe` takes it.
+//! Commands as a file: the byte stream that a client would send, as `redis-cli --pipe` accepts it.
 
 use std::io::{Read, Write};
 
@@ -8,7 +8,7 @@ use super::{Chunk, Command, Progress, Sink};
 use crate::failure::Failure;
 use crate::resp::{Limits, Parsed, RequestReader};
 
-/// Writes a command in the form of the protocol.
+/// Writes a command as a RESP array.
 pub(crate) fn write_command(out: &mut impl Write, command: &Command) -> std::io::Result<()> {
     write!(out, "*{}\r\n", command.len())?;
     for word in command {
@@ -19,7 +19,7 @@ pub(crate) fn write_command(out: &mut impl Write, command: &Command) -> std::io:
     Ok(())
 }
 
-/// Writes the commands that make the keys.
+/// Writes keys as the commands that create them.
 pub(crate) struct RespSink<W> {
     out: W,
     replace: bool,
@@ -27,7 +27,7 @@ pub(crate) struct RespSink<W> {
 }
 
 impl<W: Write> RespSink<W> {
-    /// With `replace` each key is deleted before it is written.
+    /// With `replace`, the stream deletes each key before it writes it.
     pub(crate) fn new(out: W, replace: bool) -> Self {
         Self { out, replace, selected: None }
     }
@@ -51,25 +51,25 @@ impl<W: Write> Sink for RespSink<W> {
     }
 }
 
-/// What loading a stream brought.
+/// The result of loading a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(crate) commands: u64,
-    /// Commands that were answered by an error, and the first of these.
+    /// The number of error replies, and the first of them.
     pub(crate) errors: u64,
     pub(crate) first_error: Option<String>,
 }
 
-/// Bytes read at once.
-const PIECE: usize = 256 << 10;
+/// The number of bytes read at once.
+const READ_BYTES: usize = 256 << 10;
 
-/// Runs every command of a stream, in the form of the protocol or one a line.
+/// Runs every command of a stream. Commands are RESP arrays or one per line.
 pub(crate) fn load_commands(
     mut input: impl Read,
     db: &Db,
     progress: &mut Progress,
 ) -> Result<Loaded, Failure> {
-    let limits = Limits { bulk: 512 << 20, arguments: 1 << 20, stranger: false };
+    let limits = Limits { bulk: 512 << 20, arguments: 1 << 20, unauthenticated: false };
     let mut reader = RequestReader::default();
     let mut session = db.session();
     let mut loaded = Loaded::default();
@@ -90,7 +90,7 @@ pub(crate) fn load_commands(
             Parsed::Incomplete => {
                 buffer.drain(..start);
                 start = 0;
-                if !more(&mut input, &mut buffer)? {
+                if !read_more(&mut input, &mut buffer)? {
                     break;
                 }
             }
@@ -108,11 +108,11 @@ pub(crate) fn load_commands(
     Ok(loaded)
 }
 
-fn more(input: &mut impl Read, buffer: &mut Vec<u8>) -> Result<bool, Failure> {
+fn read_more(input: &mut impl Read, buffer: &mut Vec<u8>) -> Result<bool, Failure> {
     let old = buffer.len();
-    let read = input.take(PIECE as u64).read_to_end(buffer)?;
+    let read = input.take(READ_BYTES as u64).read_to_end(buffer)?;
     if read == 0 && old > 0 && buffer.last() != Some(&b'\n') {
-        // A last line without an end.
+        // The last line has no line end.
         buffer.push(b'\n');
         return Ok(true);
     }

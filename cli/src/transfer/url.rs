@@ -1,21 +1,21 @@
-//! Where a Redis server is: `redis://[[user]:password@]host[:port][/database]`, or
+//! Addresses of Redis servers: `redis://[[user]:password@]host[:port][/database]` or
 //! `unix:///path/to/socket[?db=N]`.
 
 use crate::failure::Failure;
 
-/// See the module's documentation.
+/// The parsed address of a Redis server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RedisUrl {
-    pub(crate) place: Place,
+    pub(crate) endpoint: Endpoint,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<String>,
-    /// All databases if it names none.
+    /// `None` stands for all databases.
     pub(crate) database: Option<u32>,
 }
 
-/// How to reach it.
+/// The socket of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Endpoint {
     Tcp(String, u16),
     Unix(String),
 }
@@ -30,8 +30,8 @@ impl RedisUrl {
                 None if query.is_empty() => None,
                 None => return Err(bad("only ?db=N is known")),
             };
-            let place = Place::Unix(path.to_owned());
-            return Ok(Self { place, user: None, password: None, database });
+            let endpoint = Endpoint::Unix(path.to_owned());
+            return Ok(Self { endpoint, user: None, password: None, database });
         }
         let rest = text
             .strip_prefix("redis://")
@@ -47,27 +47,27 @@ impl RedisUrl {
         };
         let (host, port) = host_and_port(address).ok_or_else(|| bad("the port is no number"))?;
         let (user, password) = login.map_or((None, None), |login| match login.split_once(':') {
-            Some((user, password)) => (filled(user), filled(password)),
-            None => (None, filled(login)),
+            Some((user, password)) => (non_empty(user), non_empty(password)),
+            None => (None, non_empty(login)),
         });
-        Ok(Self { place: Place::Tcp(host, port), user, password, database })
+        Ok(Self { endpoint: Endpoint::Tcp(host, port), user, password, database })
     }
 
-    /// Without the password: for messages and saved states.
+    /// The address without the password, for messages and files.
     pub(crate) fn shown(&self) -> String {
         let database = self.database.map_or_else(String::new, |number| format!("/{number}"));
-        match &self.place {
-            Place::Tcp(host, port) => format!("redis://{host}:{port}{database}"),
-            Place::Unix(path) => format!("unix://{path}{database}"),
+        match &self.endpoint {
+            Endpoint::Tcp(host, port) => format!("redis://{host}:{port}{database}"),
+            Endpoint::Unix(path) => format!("unix://{path}{database}"),
         }
     }
 }
 
-fn filled(text: &str) -> Option<String> {
+fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// An IPv6 address stands in brackets.
+/// Splits a host and a port; an IPv6 address is in brackets.
 fn host_and_port(address: &str) -> Option<(String, u16)> {
     let (host, port) = match address.strip_prefix('[') {
         Some(rest) => {
@@ -89,8 +89,8 @@ mod tests {
     use super::*;
 
     fn tcp(host: &str, port: u16) -> RedisUrl {
-        let place = Place::Tcp(host.to_owned(), port);
-        RedisUrl { place, user: None, password: None, database: None }
+        let endpoint = Endpoint::Tcp(host.to_owned(), port);
+        RedisUrl { endpoint, user: None, password: None, database: None }
     }
 
     #[test]
@@ -105,7 +105,10 @@ mod tests {
         assert_eq!(parse("redis://u:p@[::1]:1"), with_user);
         assert_eq!(with_user.shown(), "redis://::1:1");
         let socket = parse("unix:///run/r.sock?db=2");
-        assert_eq!((socket.place, socket.database), (Place::Unix("/run/r.sock".into()), Some(2)));
+        assert_eq!(
+            (socket.endpoint, socket.database),
+            (Endpoint::Unix("/run/r.sock".into()), Some(2))
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-// What an application does with ioredis: with_ioredis.js PORT.
+// A typical application with ioredis: with_ioredis.js PORT.
 "use strict";
 const assert = require("assert");
 const Redis = require("ioredis");

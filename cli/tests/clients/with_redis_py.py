@@ -1,4 +1,4 @@
-"""What an application does with redis-py, in both versions of the protocol: with_redis_py.py PORT."""
+"""A typical application with redis-py, in both versions of the protocol: with_redis_py.py PORT."""
 
 import sys
 import threading

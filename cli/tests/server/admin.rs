@@ -1,9 +1,9 @@
-//! What an operator and a client library ask of the server itself.
+//! Commands about the server itself, as operators and client libraries use them.
 
 use std::process::Command;
 
 use crate::resp::Resp;
-use crate::support::{LSMKV, Lsmkv, ask, info, to_the_end, told, until, words};
+use crate::support::{LSMKV, Lsmkv, ask, info, read_until_closed, reply_text, until, words};
 
 #[test]
 fn info_has_the_sections_that_clients_read() {
@@ -14,7 +14,7 @@ fn info_has_the_sections_that_clients_read() {
     }
     ask(&mut client, "SELECT 3");
     ask(&mut client, "SET other v");
-    let text = told(&mut client, "INFO");
+    let text = reply_text(&mut client, "INFO");
     for part in [
         "# Server\r\n",
         "redis_version:7.0.",
@@ -39,9 +39,11 @@ fn info_has_the_sections_that_clients_read() {
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
-    assert!(!text.contains("cmdstat_") && !told(&mut client, "INFO keyspace").contains("Server"));
-    assert!(told(&mut client, "INFO all").contains("cmdstat_set:calls=1201"));
-    assert!(told(&mut client, "INFO lsmkv").contains("write_amplification:"));
+    assert!(
+        !text.contains("cmdstat_") && !reply_text(&mut client, "INFO keyspace").contains("Server")
+    );
+    assert!(reply_text(&mut client, "INFO all").contains("cmdstat_set:calls=1201"));
+    assert!(reply_text(&mut client, "INFO lsmkv").contains("write_amplification:"));
     ask(&mut client, "CONFIG RESETSTAT");
     assert!(info(&mut client, "stats", "total_commands_processed") < 10);
 }
@@ -58,7 +60,7 @@ fn info_tells_how_often_commands_were_called_how_long_they_took_and_how_they_end
     let lines: Vec<_> = ["INCR p", "INCR k", "INCR"].iter().map(|line| words(line)).collect();
     let bytes = |words: &Vec<&str>| words.iter().map(|word| word.as_bytes().to_vec()).collect();
     client.pipeline(&lines.iter().map(bytes).collect::<Vec<Vec<_>>>()).unwrap();
-    let text = told(&mut client, "INFO commandstats");
+    let text = reply_text(&mut client, "INFO commandstats");
     let fields = |name: &str| -> Vec<(String, f64)> {
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{name}:")));
         let fields = line.unwrap_or_else(|| panic!("no {name} in\n{text}")).split(',');
@@ -80,7 +82,7 @@ fn info_tells_how_often_commands_were_called_how_long_they_took_and_how_they_end
 #[test]
 fn every_run_has_a_name_of_its_own() {
     let run_id = |server: &Lsmkv| {
-        let text = told(&mut server.connect(), "INFO server");
+        let text = reply_text(&mut server.connect(), "INFO server");
         text.lines().find_map(|line| line.strip_prefix("run_id:")).unwrap().trim().to_owned()
     };
     let server = Lsmkv::start(&[]);
@@ -100,7 +102,7 @@ fn info_tells_how_many_keys_have_a_time_to_live() {
             ask(&mut client, &format!("EXPIRE k{n} 1000"));
         }
     }
-    let text = told(&mut client, "INFO keyspace");
+    let text = reply_text(&mut client, "INFO keyspace");
     let line = text.lines().find_map(|line| line.strip_prefix("db0:")).unwrap();
     let figures: Vec<_> = line.split(',').filter_map(|part| part.split_once('=')).collect();
     let [("keys", keys), ("expires", expires), ("avg_ttl", ttl)] = figures[..] else {
@@ -110,7 +112,7 @@ fn info_tells_how_many_keys_have_a_time_to_live() {
     let ttl: u64 = ttl.parse().unwrap();
     assert!((900_000..=1_000_000).contains(&ttl), "{ttl}");
     ask(&mut client, "PERSIST k0");
-    assert!(told(&mut client, "INFO keyspace").contains("keys=40,expires=9,"));
+    assert!(reply_text(&mut client, "INFO keyspace").contains("keys=40,expires=9,"));
 }
 
 #[test]
@@ -120,7 +122,7 @@ fn flushes_every_second_can_be_turned_on_while_it_runs() {
     assert_eq!(ask(&mut client, "CONFIG GET appendfsync").items()[1].bytes(), Some(&b"no"[..]));
     ask(&mut client, "SET k v");
     let before = info(&mut client, "lsmkv", "syncs");
-    assert_eq!(told(&mut client, "CONFIG SET appendfsync everysec"), "+OK");
+    assert_eq!(reply_text(&mut client, "CONFIG SET appendfsync everysec"), "+OK");
     until("it is flushed", || {
         ask(&mut client, "SET k v");
         info(&mut client, "lsmkv", "syncs") > before
@@ -134,17 +136,17 @@ fn clients_are_listed_named_and_killed() {
     let (mut client, mut other) = (server.connect(), server.connect());
     ask(&mut other, "CLIENT SETNAME victim");
     ask(&mut other, "CLIENT SETINFO LIB-NAME testlib");
-    assert!(told(&mut client, "CLIENT SETNAME a\u{1}b").starts_with("-ERR Client names"));
-    assert!(told(&mut client, "CLIENT SETINFO nosuch v").contains("Unrecognized option"));
+    assert!(reply_text(&mut client, "CLIENT SETNAME a\u{1}b").starts_with("-ERR Client names"));
+    assert!(reply_text(&mut client, "CLIENT SETINFO nosuch v").contains("Unrecognized option"));
     let Resp::Int(id) = ask(&mut other, "CLIENT ID") else { panic!("no id") };
-    let list = told(&mut client, "CLIENT LIST");
+    let list = reply_text(&mut client, "CLIENT LIST");
     let line = list.lines().find(|line| line.contains("name=victim")).unwrap();
     assert!(line.starts_with(&format!("id={id} ")), "{line}");
     for part in ["lib-name=testlib", "cmd=client", "db=0", "resp=2", "flags=U"] {
         assert!(line.contains(part), "{part} is not in {line}");
     }
     assert_eq!(list.lines().count(), 2);
-    assert!(told(&mut client, "CLIENT INFO").contains("multi=-1"));
+    assert!(reply_text(&mut client, "CLIENT INFO").contains("multi=-1"));
     assert_eq!(ask(&mut client, &format!("CLIENT KILL ID {id}")), Resp::Int(1));
     until("it is gone", || info(&mut client, "clients", "connected_clients") == 1);
     assert!(other.call(&["PING"]).is_err());
@@ -165,8 +167,8 @@ fn replies_can_be_turned_off() {
           GET a\r\nQUIT\r\n",
     )
     .unwrap();
-    assert_eq!(to_the_end(&mut stream), "+OK\r\n$1\r\n1\r\n+OK\r\n");
-    assert_eq!(told(&mut server.connect(), "GET b"), "2");
+    assert_eq!(read_until_closed(&mut stream), "+OK\r\n$1\r\n1\r\n+OK\r\n");
+    assert_eq!(reply_text(&mut server.connect(), "GET b"), "2");
 }
 
 #[test]
@@ -194,16 +196,16 @@ fn saving_and_stopping_are_commands_too() {
     let mut client = server.connect();
     let Resp::Int(before) = ask(&mut client, "LASTSAVE") else { panic!("no time") };
     ask(&mut client, "SET k v");
-    assert_eq!(told(&mut client, "SAVE"), "+OK");
+    assert_eq!(reply_text(&mut client, "SAVE"), "+OK");
     assert!(info(&mut client, "lsmkv", "table_files") > 0);
-    assert_eq!(told(&mut client, "BGSAVE"), "+Background saving started");
+    assert_eq!(reply_text(&mut client, "BGSAVE"), "+Background saving started");
     until("it is saved", || info(&mut client, "persistence", "rdb_bgsave_in_progress") == 0);
     assert!(matches!(ask(&mut client, "LASTSAVE"), Resp::Int(after) if after >= before));
     assert!(client.call(&["SHUTDOWN"]).is_err(), "it hangs up without a reply");
     let (status, dir) = server.wait();
     assert!(status.success());
     assert!(!dir.path().join("socket").exists());
-    assert_eq!(told(&mut Lsmkv::start_in(dir, &[]).connect(), "GET k"), "v");
+    assert_eq!(reply_text(&mut Lsmkv::start_in(dir, &[]).connect(), "GET k"), "v");
 }
 
 #[test]
@@ -224,7 +226,7 @@ fn the_world_needs_a_password() {
     let used = Lsmkv::start(&[]);
     let second = serve(&["--port", "0", "--unixsocket", used.socket().to_str().unwrap()]);
     assert_eq!(second.status.code(), Some(1), "the socket of a living server is not taken over");
-    assert_eq!(told(&mut used.connect(), "PING"), "+PONG");
+    assert_eq!(reply_text(&mut used.connect(), "PING"), "+PONG");
 }
 
 #[test]
@@ -232,12 +234,12 @@ fn test_suites_find_what_they_need_of_debug() {
     let server = Lsmkv::start(&[]);
     let mut client = server.connect();
     let begun = std::time::Instant::now();
-    assert_eq!(told(&mut client, "DEBUG SLEEP 0.1"), "+OK");
+    assert_eq!(reply_text(&mut client, "DEBUG SLEEP 0.1"), "+OK");
     assert!(begun.elapsed().as_millis() >= 100);
-    assert_eq!(told(&mut client, "DEBUG JMAP"), "+OK");
-    assert_eq!(told(&mut client, "DEBUG SET-ACTIVE-EXPIRE 0"), "+OK");
+    assert_eq!(reply_text(&mut client, "DEBUG JMAP"), "+OK");
+    assert_eq!(reply_text(&mut client, "DEBUG SET-ACTIVE-EXPIRE 0"), "+OK");
     ask(&mut client, "SET k 12");
-    assert!(told(&mut client, "DEBUG OBJECT k").contains("encoding:int"));
-    assert_eq!(told(&mut client, "DEBUG OBJECT none"), "-ERR no such key");
-    assert!(told(&mut client, "DEBUG SEGFAULT").starts_with("-ERR unknown subcommand"));
+    assert!(reply_text(&mut client, "DEBUG OBJECT k").contains("encoding:int"));
+    assert_eq!(reply_text(&mut client, "DEBUG OBJECT none"), "-ERR no such key");
+    assert!(reply_text(&mut client, "DEBUG SEGFAULT").starts_with("-ERR unknown subcommand"));
 }

@@ -1,14 +1,14 @@
-//! Clients that people use, unchanged: redis-cli, redis-benchmark, redis-py, ioredis.
+//! Unmodified real clients: redis-cli, redis-benchmark, redis-py, ioredis.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::support::{LSMKV, Lsmkv, ask, told};
+use crate::support::{LSMKV, Lsmkv, ask, reply_text};
 use crate::toolchain::{available, run, skip, text_of};
 
-/// Where scripts/setup.sh puts client libraries.
+/// The directory in which scripts/setup.sh installs client libraries.
 fn tools() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("test-tools")
 }
@@ -21,7 +21,7 @@ fn free_port() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
 
-/// A server on a TCP port too.
+/// A server that also listens on a TCP port.
 fn on_tcp() -> (Lsmkv, String) {
     let port = free_port();
     (Lsmkv::start(&["--port", &port]), port)
@@ -46,12 +46,12 @@ fn it_listens_on_every_address_of_localhost_that_there_is() {
 
 #[test]
 fn an_address_that_is_not_here_is_left_out_only_if_it_says_so() {
-    // Kept for documents by RFC 5737: nobody has it.
+    // An address that RFC 5737 reserves for documentation: no machine has it.
     let port = free_port();
     let bind = "--bind=127.0.0.1,-192.0.2.1";
     let server = Lsmkv::start(&["--port", &port, bind, "--requirepass", "p"]);
     let mut client = server.connect();
-    assert_eq!(told(&mut client, "AUTH p"), "+OK");
+    assert_eq!(reply_text(&mut client, "AUTH p"), "+OK");
     let shown = ask(&mut client, "CONFIG GET bind");
     assert_eq!(shown.items()[1].bytes(), Some(&b"127.0.0.1 -192.0.2.1"[..]));
     let dir = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ fn redis_benchmark_works() {
         }
         assert!(!said.contains("ERR"), "{said}");
     }
-    assert_eq!(told(&mut server.connect(), "PING"), "+PONG");
+    assert_eq!(reply_text(&mut server.connect(), "PING"), "+PONG");
 }
 
 #[test]

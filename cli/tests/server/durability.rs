@@ -1,10 +1,10 @@
-//! What was acknowledged is there after the server was killed, and opens again soon.
+//! Acknowledged writes survive a kill of the server, and the store opens again quickly.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::resp::{Client, Command, Resp};
-use crate::support::{Lsmkv, ask, info, told};
+use crate::support::{Lsmkv, ask, info, reply_text};
 
 const WRITERS: usize = 6;
 const PIPELINE: usize = 8;
@@ -17,7 +17,8 @@ fn words(line: &str) -> Command {
     line.split(' ').map(|word| word.as_bytes().to_vec()).collect()
 }
 
-/// Pushes numbers in order, pipelined, until the server dies; how many were acknowledged.
+/// Pushes numbers in order, pipelined, until the server dies; returns the number of acknowledged
+/// pushes.
 fn push_until_death(client: &mut Client, writer: usize, from: usize, over: &AtomicBool) -> usize {
     let mut acknowledged = from;
     while !over.load(Ordering::Relaxed) {
@@ -82,7 +83,7 @@ fn a_pipeline_waits_for_few_flushes_of_the_device() {
     let syncs = info(&mut client, "lsmkv", "syncs") - before;
     assert!((1..=100).contains(&syncs), "{syncs} flushes for 1000 writes");
     let before = info(&mut client, "lsmkv", "syncs");
-    assert_eq!(told(&mut client, "GET k1"), "v");
+    assert_eq!(reply_text(&mut client, "GET k1"), "v");
     assert_eq!(info(&mut client, "lsmkv", "syncs"), before, "a read waits for nothing");
     ask(&mut client, "CONFIG SET appendfsync everysec");
     assert!(client.pipeline(&commands).unwrap().iter().all(|reply| !reply.is_error()));
@@ -121,10 +122,10 @@ fn a_store_is_served_soon_after_a_kill() {
     let dir = server.kill();
     let begun = Instant::now();
     let server = Lsmkv::start_in(dir, &[]);
-    assert_eq!(told(&mut server.connect(), "GET key0:0").len(), value.len());
+    assert_eq!(reply_text(&mut server.connect(), "GET key0:0").len(), value.len());
     let taken = begun.elapsed();
     println!("{megabytes} MB were served again after {taken:?}");
-    // A build with assertions, beside other tests, is given more time.
+    // A build with assertions gets more time, because other tests run beside it.
     let limit = if cfg!(debug_assertions) { 15 } else { 1 };
     assert!(taken < Duration::from_secs(limit), "{taken:?}");
 }

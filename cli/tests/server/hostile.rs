@@ -1,17 +1,17 @@
-//! Clients that mean no good, or are broken: each suffers alone, and memory stays bounded.
+//! Hostile and broken clients: they harm only themselves, and memory stays bounded.
 
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
 use crate::resp::Resp;
-use crate::support::{Lsmkv, ask, info, request, to_the_end, told, until};
+use crate::support::{Lsmkv, ask, info, read_until_closed, reply_text, request, until};
 
-/// What a server may grow by while it is badly treated.
+/// The memory by which a server may grow under attack.
 const ALLOWANCE: u64 = 64 << 20;
 
 #[test]
 fn what_is_no_request_ends_its_connection_and_nothing_else() {
-    // One thread: whoever keeps it busy is noticed by the witness.
+    // With one thread, the witness notices whoever keeps it busy.
     let server = Lsmkv::start(&["--threads", "1"]);
     let mut witness = server.connect();
     ask(&mut witness, "SET k v");
@@ -28,19 +28,19 @@ fn what_is_no_request_ends_its_connection_and_nothing_else() {
         (b"PING\r\n*1\r\n$a\r\n", "+PONG\r\n-ERR Protocol error: invalid bulk length\r\n"),
     ] {
         let mut stream = server.stream();
-        // It may hang up before it has read all.
+        // The server may close the connection before it has read everything.
         let _ = stream.write_all(bytes);
-        let told = to_the_end(&mut stream);
+        let told = read_until_closed(&mut stream);
         assert!(told == answer || told.is_empty(), "{told:?} instead of {answer:?}");
-        assert_eq!(crate::support::told(&mut witness, "GET k"), "v");
+        assert_eq!(crate::support::reply_text(&mut witness, "GET k"), "v");
     }
-    // Bytes that are no text at all are a request for an unknown command, or none.
+    // Random bytes are a request for an unknown command, or none.
     let mut stream = server.stream();
     let garbage: Vec<u8> =
         (0..100_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let _ = stream.write_all(&garbage);
     drop(stream);
-    assert_eq!(told(&mut witness, "GET k"), "v");
+    assert_eq!(reply_text(&mut witness, "GET k"), "v");
     let grown = server.resident_bytes().saturating_sub(before);
     assert!(grown < ALLOWANCE, "grew by {grown} bytes");
 }
@@ -55,7 +55,7 @@ fn a_length_that_is_only_claimed_takes_no_memory() {
         stream.write_all(b"*1000000\r\n$536870912\r\nabc").unwrap();
         streams.push(stream);
     }
-    assert_eq!(told(&mut server.connect(), "PING"), "+PONG");
+    assert_eq!(reply_text(&mut server.connect(), "PING"), "+PONG");
     let grown = server.resident_bytes().saturating_sub(before);
     assert!(grown < ALLOWANCE, "grew by {grown} bytes");
 }
@@ -69,7 +69,8 @@ fn a_pipeline_of_large_replies_is_answered_whole_and_in_order() {
     let key = |n: u32| format!("k{n}").into_bytes();
     let sets: Vec<_> = (0..50).map(|n| command(&[b"SET", &key(n), &value(n)])).collect();
     client.pipeline(&sets).unwrap();
-    // Far more than a client may leave unread, with a count that tells if one ran twice.
+    // Far more than a client may leave unread, with a counter that reveals a command that ran
+    // twice.
     let asked =
         (0..300).flat_map(|n| [command(&[b"GET", &key(n % 50)]), command(&[b"INCR", b"c"])]);
     let replies = client.pipeline(&asked.collect::<Vec<_>>()).unwrap();
@@ -98,10 +99,10 @@ fn who_does_not_read_waits_alone() {
         }
         assert!(sent < 100 << 20, "the server reads on although nobody takes its replies");
     }
-    assert_eq!(told(&mut witness, "PING"), "+PONG");
+    assert_eq!(reply_text(&mut witness, "PING"), "+PONG");
     let grown = server.resident_bytes().saturating_sub(before);
     assert!(grown < ALLOWANCE, "grew by {grown} bytes for {} replies", sent / 22);
-    // It gets what it asked for once it reads.
+    // The client gets its replies once it reads.
     let mut reader = std::io::BufReader::new(stream);
     for _ in 0..50 {
         let reply = crate::resp::read(&mut reader).unwrap();
@@ -117,7 +118,7 @@ fn buffers_have_limits() {
     let mut stream = server.stream();
     let _ = stream.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$8000000\r\n");
     let _ = stream.write_all(&vec![b'v'; 8_000_000]);
-    assert_eq!(to_the_end(&mut stream), "");
+    assert_eq!(read_until_closed(&mut stream), "");
     assert_eq!(ask(&mut witness, "EXISTS k"), Resp::Int(0));
     for n in 0..6 {
         let element = "x".repeat(1_000_000 - n);
@@ -125,8 +126,8 @@ fn buffers_have_limits() {
     }
     let mut stream = server.stream();
     stream.write_all(b"LRANGE list 0 -1\r\n").unwrap();
-    assert_eq!(to_the_end(&mut stream), "");
-    assert_eq!(told(&mut witness, "PING"), "+PONG");
+    assert_eq!(read_until_closed(&mut stream), "");
+    assert_eq!(reply_text(&mut witness, "PING"), "+PONG");
 }
 
 #[test]
@@ -170,8 +171,8 @@ fn silent_clients_are_closed_when_asked_but_not_those_that_wait() {
     let server = Lsmkv::start(&["--timeout", "1"]);
     let mut idle = server.stream();
     let mut waiting = server.connect();
-    let waiter = std::thread::spawn(move || told(&mut waiting, "BLPOP k 3"));
-    assert_eq!(to_the_end(&mut idle), "");
+    let waiter = std::thread::spawn(move || reply_text(&mut waiting, "BLPOP k 3"));
+    assert_eq!(read_until_closed(&mut idle), "");
     assert_eq!(waiter.join().unwrap(), "(nil array)");
 }
 
@@ -179,16 +180,16 @@ fn silent_clients_are_closed_when_asked_but_not_those_that_wait() {
 fn there_is_a_last_client() {
     let server = Lsmkv::start(&["--maxclients", "3"]);
     let mut first = server.connect();
-    // Who looked whether the server is up may still be counted.
+    // The connection that checked whether the server is up may still be counted.
     until("it is alone", || info(&mut first, "clients", "connected_clients") == 1);
     let mut clients = vec![first, server.connect(), server.connect()];
-    clients.iter_mut().for_each(|client| assert_eq!(told(client, "PING"), "+PONG"));
+    clients.iter_mut().for_each(|client| assert_eq!(reply_text(client, "PING"), "+PONG"));
     let mut one_more = server.stream();
-    assert_eq!(to_the_end(&mut one_more), "-ERR max number of clients reached\r\n");
+    assert_eq!(read_until_closed(&mut one_more), "-ERR max number of clients reached\r\n");
     drop(clients.pop());
     let mut witness = clients.pop().unwrap();
     until("a place is free", || info(&mut witness, "clients", "connected_clients") == 2);
-    assert_eq!(told(&mut server.connect(), "PING"), "+PONG");
+    assert_eq!(reply_text(&mut server.connect(), "PING"), "+PONG");
 }
 
 #[test]
@@ -217,11 +218,11 @@ fn whatever_a_client_has_the_server_remember_counts() {
     let waits = [line("BLPOP"), keys, line("0")].concat();
     for (closed, requests) in (1..).zip([queued, each("WATCH"), vec![waits]]) {
         let mut stream = server.stream();
-        // It may be closed before it has sent all.
+        // The server may close the connection before all requests are sent.
         requests.iter().for_each(|words| drop(stream.write_all(&request(words))));
         until("it is closed", || info(&mut witness, "stats", "evicted_clients") == closed);
     }
-    assert_eq!(told(&mut witness, "PING"), "+PONG");
+    assert_eq!(reply_text(&mut witness, "PING"), "+PONG");
 }
 
 #[test]
@@ -232,8 +233,8 @@ fn what_a_browser_sends_runs_nothing() {
     for head in ["POST / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nhost: localhost\r\n"] {
         let mut stream = server.stream();
         let _ = stream.write_all(format!("{head}Accept: *\r\n\r\nFLUSHALL\r\n").as_bytes());
-        assert!(!to_the_end(&mut stream).contains("OK"));
-        assert_eq!(told(&mut witness, "GET k"), "v");
+        assert!(!read_until_closed(&mut stream).contains("OK"));
+        assert_eq!(reply_text(&mut witness, "GET k"), "v");
     }
     assert!(server.log().contains("speaks HTTP"));
 }
@@ -244,7 +245,7 @@ fn a_crowd_that_comes_at_once_is_counted_before_it_is_handed_out() {
     let mut witness = server.connect();
     until("it is alone", || info(&mut witness, "clients", "connected_clients") == 1);
     let mut crowd = Vec::new();
-    server.stand_still(|| crowd.extend((0..30).map(|_| server.stream())));
+    server.while_stopped(|| crowd.extend((0..30).map(|_| server.stream())));
     let is_refused = |stream: &mut std::os::unix::net::UnixStream| {
         let _ = stream.write_all(b"PING\r\n");
         let mut first = [0];

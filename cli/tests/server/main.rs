@@ -1,8 +1,9 @@
-//! `lsmkv serve` as clients meet it: the program is started, and spoken to over its socket.
+//! `lsmkv serve` from the outside: the tests start the program and talk to its socket.
 //!
-//! `LSMKV_WIRE_COMMANDS` says how many commands the judge compares in each version of the protocol
-//! (20,000), `LSMKV_WIRE_SEED` where to begin, `LSMKV_SERVER_KILLS` how often the server is killed
-//! under load (3), `LSMKV_RESTART_MB` how large a store is opened again (64; 1 GB is the long form).
+//! `LSMKV_WIRE_COMMANDS` sets the number of commands that the differential test compares in each
+//! version of the protocol (20,000), `LSMKV_WIRE_SEED` its first seed, `LSMKV_SERVER_KILLS` the
+//! number of kills under load (3), `LSMKV_RESTART_MB` the size of a store that is opened again (64;
+//! the long form uses 1 GB).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
 #![allow(clippy::indexing_slicing, clippy::print_stdout, reason = "a test may")]
 #![allow(clippy::cast_possible_truncation, reason = "tests use small numbers")]
@@ -10,21 +11,21 @@
 mod admin;
 mod blocking;
 mod clients;
-mod crowd;
+mod command_batch;
+mod differential;
 mod durability;
 mod hostile;
-mod judge;
+mod many_clients;
 mod protocol;
 mod replies;
 mod stories;
 mod support;
-mod together;
 
 #[path = "../../../tests/differential/check.rs"]
 mod check;
 #[path = "../../../tests/differential/grammar.rs"]
 mod grammar;
-#[allow(dead_code, reason = "the judge of the library uses the rest")]
+#[allow(dead_code, reason = "the differential test of the library uses the rest")]
 #[path = "../../../tests/differential/plan.rs"]
 mod plan;
 #[rustfmt::skip]
@@ -32,7 +33,7 @@ mod plan;
 mod pools;
 #[path = "../../../tests/differential/resp.rs"]
 mod resp;
-#[allow(dead_code, reason = "the judge of the library uses the rest")]
+#[allow(dead_code, reason = "the differential test of the library uses the rest")]
 #[path = "../../../tests/differential/sequence.rs"]
 mod sequence;
 #[path = "../../../tests/differential/server.rs"]

@@ -1,9 +1,9 @@
-//! How requests and replies travel.
+//! Requests and replies on the wire.
 
 use std::io::{BufReader, Write};
 
 use crate::resp::{Resp, read};
-use crate::support::{Lsmkv, ask, info, to_the_end, told, until};
+use crate::support::{Lsmkv, ask, info, read_until_closed, reply_text, until};
 
 fn bulk(text: &str) -> Resp {
     Resp::Bulk(Some(text.as_bytes().to_vec()))
@@ -58,11 +58,11 @@ fn hello_changes_the_form_of_replies_and_back() {
     assert_eq!(ask(&mut client, "GET none"), Resp::Null);
     let nested = Resp::Array(Some(vec![bulk("m"), Resp::Double("1.5".into())]));
     assert_eq!(ask(&mut client, "ZRANGE z 0 -1 WITHSCORES"), Resp::Array(Some(vec![nested])));
-    assert_eq!(told(&mut client, "CLIENT GETNAME"), "me");
+    assert_eq!(reply_text(&mut client, "CLIENT GETNAME"), "me");
     assert!(matches!(ask(&mut client, "INFO server"), Resp::Verbatim(_)));
     ask(&mut client, "HELLO 2");
     assert_eq!(ask(&mut client, "ZSCORE z m"), bulk("1.5"));
-    assert!(told(&mut client, "HELLO 4").contains("NOPROTO"));
+    assert!(reply_text(&mut client, "HELLO 4").contains("NOPROTO"));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn an_error_stays_on_one_line() {
         reply,
         Resp::Error("ERR unknown command 'no  +such', with args beginning with: 'x y' ".into())
     );
-    assert_eq!(told(&mut client, "PING"), "+PONG");
+    assert_eq!(reply_text(&mut client, "PING"), "+PONG");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn quit_is_answered_and_then_the_line_is_closed() {
     let server = Lsmkv::start(&[]);
     let mut stream = server.stream();
     stream.write_all(b"PING\r\nQUIT\r\nPING\r\n").unwrap();
-    assert_eq!(to_the_end(&mut stream), "+PONG\r\n+OK\r\n");
+    assert_eq!(read_until_closed(&mut stream), "+PONG\r\n+OK\r\n");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn who_hangs_up_after_its_requests_still_gets_replies_and_then_goes() {
         let mut stream = server.stream();
         stream.write_all(b"PING\r\nPING\r\n").unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
-        assert_eq!(to_the_end(&mut stream), "+PONG\r\n+PONG\r\n");
+        assert_eq!(read_until_closed(&mut stream), "+PONG\r\n+PONG\r\n");
     }
     until("all are gone", || info(&mut witness, "clients", "connected_clients") == 1);
 }

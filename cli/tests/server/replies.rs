@@ -1,19 +1,19 @@
-//! Long replies: they take little more memory than their bytes, and end where their limits are.
+//! Long replies: they take little more memory than their bytes, and the limits end them.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
 use crate::resp::Resp;
-use crate::support::{Lsmkv, ask, info, to_the_end, told, until};
+use crate::support::{Lsmkv, ask, info, read_until_closed, reply_text, until};
 
 const ELEMENT_BYTES: usize = 100;
 const ELEMENTS: usize = 600_000;
-/// What LRANGE of all takes, about: an element stands between its length and a line end.
+/// The approximate size of LRANGE of the whole list: each element has a length and line ends.
 const REPLY_BYTES: u64 = (ELEMENTS * (ELEMENT_BYTES + 8)) as u64;
-/// What a server may take beside replies that wait: blocks that are read, a buffer that moves.
+/// The memory that a server may take beside pending replies: blocks it reads, a buffer that moves.
 const ALLOWANCE: u64 = 64 << 20;
 
-/// A server with a long list, which has forgotten how it was filled; what it takes now.
+/// A server with a long list whose memory is at rest; also returns its memory.
 fn server() -> (Lsmkv, u64) {
     let server = Lsmkv::start(&["--threads", "2", "--option", "block_cache=8388608"]);
     let mut client = server.connect();
@@ -29,12 +29,12 @@ fn server() -> (Lsmkv, u64) {
     assert_eq!(ask(&mut client, "SAVE"), Resp::Status("OK".into()));
     assert_eq!(ask(&mut client, "LLEN list"), Resp::Int(ELEMENTS as i64));
     let now = bytes_at_rest(&server);
-    server.forget_peak();
+    server.reset_peak();
     (server, now)
 }
 
-/// What a server takes once it gives nothing back any more: memory of what it has written goes a
-/// while after it was written, and would be missing in what it grows by later.
+/// The memory of a server once it is at rest. The memory of written data is freed a while later,
+/// and would distort a later measurement.
 fn bytes_at_rest(server: &Lsmkv) -> u64 {
     const STEADY: u32 = 20;
     let (mut least, mut steady) = (server.resident_bytes(), 0);
@@ -53,7 +53,7 @@ fn ask_for_all(server: &Lsmkv) -> UnixStream {
     stream
 }
 
-/// Waits for the beginning of the reply: it is sent when all of it is written.
+/// Waits for the start of the reply: the server sends it when the whole reply is written.
 fn reads_head(stream: &mut UnixStream) -> bool {
     let mut head = *b"*600000\r\n";
     stream.read_exact(&mut head).is_ok() && head == *b"*600000\r\n"
@@ -66,7 +66,7 @@ fn replies_that_nobody_takes_cost_their_bytes_and_go_with_their_clients() {
     let mut witness = server.connect();
     let mut streams: Vec<UnixStream> = (0..CLIENTS).map(|_| ask_for_all(&server)).collect();
     for stream in &mut streams {
-        assert_eq!(told(&mut witness, "LINDEX list 7").len(), ELEMENT_BYTES);
+        assert_eq!(reply_text(&mut witness, "LINDEX list 7").len(), ELEMENT_BYTES);
         assert!(reads_head(stream));
     }
     let grown = server.peak_bytes().saturating_sub(before);
@@ -112,19 +112,19 @@ fn a_reply_beyond_the_limit_of_a_client_ends_there() {
     let (server, before) = server();
     let mut witness = server.connect();
     ask(&mut witness, "CONFIG SET client-output-buffer-limit 4mb");
-    assert_eq!(to_the_end(&mut ask_for_all(&server)), "");
+    assert_eq!(read_until_closed(&mut ask_for_all(&server)), "");
     until("it is said", || server.log().contains("exceeds its buffers"));
     let grown = server.peak_bytes().saturating_sub(before);
     assert!(grown < ALLOWANCE / 2, "grew by {grown} bytes");
-    // A reply that nobody wants has no length.
+    // A suppressed reply has no length.
     let mut stream = server.stream();
     stream
         .write_all(b"CLIENT REPLY OFF\r\nLRANGE list 0 -1\r\nCLIENT REPLY ON\r\nQUIT\r\n")
         .unwrap();
-    assert_eq!(to_the_end(&mut stream), "+OK\r\n+OK\r\n");
+    assert_eq!(read_until_closed(&mut stream), "+OK\r\n+OK\r\n");
     let grown = server.peak_bytes().saturating_sub(before);
     assert!(grown < ALLOWANCE / 2, "grew by {grown} bytes");
-    // What fits is whole.
+    // A reply within the limits is complete.
     let Resp::Array(Some(elements)) = ask(&mut witness, "LRANGE list 0 29999") else { panic!() };
     assert_eq!(elements.len(), 30_000);
 }
@@ -151,16 +151,16 @@ fn a_transaction_whose_replies_are_too_long_runs_whole_and_takes_no_more() {
     let mut stream = server.stream();
     let reads = b"LRANGE list 0 -1\r\n".repeat(20);
     stream.write_all(&[b"MULTI\r\n", &reads[..], b"SET k v\r\nEXEC\r\n"].concat()).unwrap();
-    let told_first = to_the_end(&mut stream);
+    let told_first = read_until_closed(&mut stream);
     assert!(!told_first.contains('*'), "a part of the replies was sent");
-    assert_eq!(told(&mut witness, "GET k"), "v");
-    // While the buffer grows, what it was is still there.
+    assert_eq!(reply_text(&mut witness, "GET k"), "v");
+    // While the buffer moves, the old one still exists.
     let grown = server.peak_bytes().saturating_sub(before);
     assert!(grown < 2 * (100 << 20) + ALLOWANCE, "grew by {grown} bytes");
 }
 
-/// A reply whose number of elements is only known at its end was given a head although there had
-/// been no room for it: that panicked, and nothing could be written until a restart.
+/// A reply whose number of elements is known only at its end once got a header although there had
+/// been no room for it. That panicked, and the store refused all writes until a restart.
 #[test]
 fn a_range_that_is_too_long_ends_its_client_and_nothing_else() {
     let server = Lsmkv::start(&[]);
@@ -171,7 +171,7 @@ fn a_range_that_is_too_long_ends_its_client_and_nothing_else() {
         words.chain(members.flat_map(|n| [b"0".to_vec(), format!("{n:08}").into_bytes()])).collect()
     };
     witness.pipeline(&(0..8).map(|n| add(1000 * n)).collect::<Vec<Vec<_>>>()).unwrap();
-    // The members take 99,974 bytes, and their head a few more.
+    // The members take 99,974 bytes, and their header a few more.
     let range = "ZRANGEBYSCORE z -inf +inf\r\n";
     for limit in (99_900..100_100).step_by(4) {
         ask(&mut witness, &format!("CONFIG SET client-output-buffer-limit {limit}"));
@@ -179,11 +179,11 @@ fn a_range_that_is_too_long_ends_its_client_and_nothing_else() {
             let mut stream = server.stream();
             stream.write_all(request.as_bytes()).unwrap();
             stream.shutdown(std::net::Shutdown::Write).unwrap();
-            let told = to_the_end(&mut stream);
+            let told = read_until_closed(&mut stream);
             let whole = told.starts_with("*7141\r\n$8\r\n00000000\r\n") && told.len() == 99_981;
             assert!(whole || !told.contains('*'), "{limit}: {} bytes", told.len());
         }
-        assert_eq!(told(&mut witness, "SET k v"), "+OK");
+        assert_eq!(reply_text(&mut witness, "SET k v"), "+OK");
     }
 }
 
@@ -196,13 +196,13 @@ fn who_closes_only_its_own_side_gets_all_of_a_long_reply() {
     let mut stream = server.stream();
     stream.write_all(b"GET k\r\n").unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
-    // The server has met the end of what is sent long before all is taken.
+    // By now the server has read to the end of the stream, but has not sent everything.
     std::thread::sleep(std::time::Duration::from_millis(100));
-    assert_eq!(to_the_end(&mut stream).len(), b"$900000\r\n".len() + 900_000 + 2);
+    assert_eq!(read_until_closed(&mut stream).len(), b"$900000\r\n".len() + 900_000 + 2);
 }
 
-/// More than a client may leave unread: the rest of what it has sent runs after it has sent its
-/// last.
+/// The replies exceed what a client may leave unread, so the rest of the requests runs after the
+/// client has shut down its sending side.
 #[test]
 fn who_closes_its_own_side_has_all_its_commands_run() {
     for threads in ["1", "2"] {
@@ -214,9 +214,9 @@ fn who_closes_its_own_side_has_all_its_commands_run() {
         stream.write_all(&pair.repeat(200)).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(50));
-        let told_all = to_the_end(&mut stream);
+        let told_all = read_until_closed(&mut stream);
         assert!(told_all.ends_with(":200\r\n"), "{} bytes", told_all.len());
-        assert_eq!(told(&mut server.connect(), "GET n"), "200");
+        assert_eq!(reply_text(&mut server.connect(), "GET n"), "200");
     }
 }
 

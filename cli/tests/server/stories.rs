@@ -1,11 +1,11 @@
-//! Commands of a connection told as stories, line by line, to our server and to a real redis: every
-//! reply must be the same, in both versions of the protocol.
+//! Sequences of commands, sent line by line to our server and to a real Redis. Every reply must be
+//! the same, in both versions of the protocol.
 
 use crate::resp::{Client, Resp};
 use crate::server::Server;
 use crate::support::{Lsmkv, words};
 
-/// A line beginning with `2>` is said by a second connection.
+/// A second connection sends the lines that start with `2>`.
 const STORIES: &[(&str, &str)] = &[
     (
         "transactions",
@@ -310,8 +310,14 @@ const STORIES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Tells a story to both sides; where their replies differ.
-fn tell(story: &str, lines: &str, version: &str, ours: &Lsmkv, redis: &Server) -> Vec<String> {
+/// Sends a story to both servers; returns the differences.
+fn differences_in(
+    story: &str,
+    lines: &str,
+    version: &str,
+    ours: &Lsmkv,
+    redis: &Server,
+) -> Vec<String> {
     let mut differences = Vec::new();
     let mut connections: Vec<(Client, Client)> =
         (0..2).map(|_| (ours.connect(), redis.connect())).collect();
@@ -343,7 +349,7 @@ fn stories_go_as_in_redis() {
     let mut differences = Vec::new();
     for (story, lines) in STORIES {
         for version in ["2", "3"] {
-            differences.extend(tell(story, lines, version, &ours, &redis));
+            differences.extend(differences_in(story, lines, version, &ours, &redis));
         }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));

@@ -1,4 +1,4 @@
-//! A server of our own: the program, a scratch directory, a socket in it.
+//! A server under test: the program, a scratch directory, and a socket in it.
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -14,20 +14,20 @@ use crate::resp::{Client, Resp};
 /// The program under test.
 pub(crate) const LSMKV: &str = env!("CARGO_BIN_EXE_lsmkv");
 
-/// A running server, killed when dropped.
+/// A running server; dropping it kills the process.
 pub(crate) struct Lsmkv {
     child: Child,
-    /// `None` once it was handed on.
+    /// `None` once the directory is handed on.
     dir: Option<TempDir>,
 }
 
 impl Lsmkv {
-    /// On an empty store, with these arguments more.
+    /// Starts a server on an empty store, with additional arguments.
     pub(crate) fn start(args: &[&str]) -> Self {
         Self::start_in(tempfile::tempdir().unwrap(), args)
     }
 
-    /// On the store in this directory.
+    /// Starts a server on the store in this directory.
     pub(crate) fn start_in(dir: TempDir, args: &[&str]) -> Self {
         let log = std::fs::File::create(dir.path().join("log")).unwrap();
         let child = Command::new(LSMKV)
@@ -53,7 +53,7 @@ impl Lsmkv {
         self.dir().join("socket")
     }
 
-    /// A connection, as bytes.
+    /// Opens a connection as a byte stream.
     pub(crate) fn stream(&self) -> UnixStream {
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
@@ -68,7 +68,7 @@ impl Lsmkv {
         }
     }
 
-    /// A connection.
+    /// Opens a connection as a client.
     pub(crate) fn connect(&self) -> Client {
         Client::new(self.stream()).unwrap()
     }
@@ -77,28 +77,28 @@ impl Lsmkv {
         Pid::from_child(&self.child)
     }
 
-    /// Kills it; what is left on disk.
+    /// Kills the server; returns its directory.
     pub(crate) fn kill(mut self) -> TempDir {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         self.dir.take().unwrap()
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Stops the server by SIGTERM and waits for its end.
     pub(crate) fn stop(mut self) -> (ExitStatus, TempDir) {
         kill_process(self.pid(), Signal::TERM).unwrap();
         let status = self.child.wait().unwrap();
         (status, self.dir.take().unwrap())
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the server has ended on its own.
     pub(crate) fn wait(mut self) -> (ExitStatus, TempDir) {
         let status = self.child.wait().unwrap();
         (status, self.dir.take().unwrap())
     }
 
-    /// Does something while it stands still.
-    pub(crate) fn stand_still(&self, work: impl FnOnce()) {
+    /// Runs `work` while the process is stopped.
+    pub(crate) fn while_stopped(&self, work: impl FnOnce()) {
         kill_process(self.pid(), Signal::STOP).unwrap();
         until("the server stands still", || self.status("State:").starts_with('T'));
         work();
@@ -111,18 +111,18 @@ impl Lsmkv {
         line.trim().to_owned()
     }
 
-    /// Bytes of it in memory.
+    /// The resident memory of the server.
     pub(crate) fn resident_bytes(&self) -> u64 {
         self.bytes_of("VmRSS:")
     }
 
-    /// The most it had in memory since this was last forgotten.
+    /// The peak of the resident memory since the last reset.
     pub(crate) fn peak_bytes(&self) -> u64 {
         self.bytes_of("VmHWM:")
     }
 
-    /// Forgets how much it has had in memory.
-    pub(crate) fn forget_peak(&self) {
+    /// Resets the peak of the resident memory.
+    pub(crate) fn reset_peak(&self) {
         std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").unwrap();
     }
 
@@ -131,7 +131,7 @@ impl Lsmkv {
         kilobytes.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
     }
 
-    /// What it has said.
+    /// The server's messages on standard error.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.dir().join("log")).unwrap()
     }
@@ -144,12 +144,12 @@ impl Drop for Lsmkv {
     }
 }
 
-/// A command as one types it.
+/// Splits a command line into words.
 pub(crate) fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// A request in the form that clients send.
+/// A request as clients send it.
 pub(crate) fn request(words: &[impl AsRef<str>]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
     for word in words.iter().map(AsRef::as_ref) {
@@ -158,13 +158,13 @@ pub(crate) fn request(words: &[impl AsRef<str>]) -> Vec<u8> {
     bytes
 }
 
-/// Sends a line; the reply.
+/// Sends a command and returns the reply.
 pub(crate) fn ask(client: &mut Client, line: &str) -> Resp {
     client.call(&words(line)).unwrap()
 }
 
-/// Sends a line; the reply as text.
-pub(crate) fn told(client: &mut Client, line: &str) -> String {
+/// Sends a command and returns the reply as text.
+pub(crate) fn reply_text(client: &mut Client, line: &str) -> String {
     match ask(client, line) {
         Resp::Bulk(Some(bytes)) | Resp::Verbatim(bytes) => String::from_utf8(bytes).unwrap(),
         other => format!("{other:?}"),
@@ -180,8 +180,8 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Everything until the other side hangs up.
-pub(crate) fn to_the_end(stream: &mut UnixStream) -> String {
+/// Reads everything until the server closes the connection.
+pub(crate) fn read_until_closed(stream: &mut UnixStream) -> String {
     let mut bytes = Vec::new();
     // A reset is an end too.
     let _ = stream.read_to_end(&mut bytes);
@@ -190,7 +190,7 @@ pub(crate) fn to_the_end(stream: &mut UnixStream) -> String {
 
 /// A field of INFO.
 pub(crate) fn info(client: &mut Client, section: &str, field: &str) -> u64 {
-    let text = told(client, &format!("INFO {section}"));
+    let text = reply_text(client, &format!("INFO {section}"));
     let line = text.lines().find_map(|line| line.strip_prefix(&format!("{field}:")));
     line.unwrap_or_else(|| panic!("no {field} in\n{text}")).parse().unwrap()
 }

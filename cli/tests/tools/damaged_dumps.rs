@@ -1,4 +1,4 @@
-//! Dump files of a real server, damaged: a clear error, and no memory for what they only claim.
+//! Damaged dump files of a real server: a clear error, and no memory for false lengths.
 
 use std::process::{Command, Stdio};
 
@@ -7,10 +7,11 @@ use lsmkv::io::splitmix::SplitMix64;
 use super::redis::Redis;
 use super::support::{Run, Scratch, ok};
 
-/// KiB of addresses that an import may take: what it needs, and not what a length of 4 GiB claims.
+/// The address space of an import in KiB: enough for a sound dump, too little for a false length of
+/// 4 GiB.
 const ADDRESSES: u64 = 1 << 20;
 
-/// Imports a dump with so little memory.
+/// Imports a dump with a limited address space.
 fn import(store: &str, file: &str) -> Run {
     let limited = format!("ulimit -v {ADDRESSES}; exec \"$@\"");
     let options = ["--option", "memory_budget=16MiB", "--option", "background_threads=1"];
@@ -23,7 +24,7 @@ fn import(store: &str, file: &str) -> Run {
     output.unwrap().into()
 }
 
-/// Flips a bit, cuts, or puts in a length that promises more than there is.
+/// Flips a bit, cuts, or inserts a length that is too large.
 fn damage(bytes: &mut Vec<u8>, random: &mut SplitMix64) {
     const LENGTHS: [&[u8]; 4] = [
         &[0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
@@ -31,7 +32,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut SplitMix64) {
         &[0x80, 0xff, 0xff, 0xff, 0xff],
         &[0x80, 0x1f, 0xff, 0xff, 0xff],
     ];
-    // Behind the head of nine bytes.
+    // Behind the header of nine bytes.
     let place = 9 + random.below(bytes.len() as u64 - 9) as usize;
     match random.below(3) {
         0 => bytes[place] ^= 1 << random.below(8),
@@ -62,7 +63,7 @@ fn damage_in_a_real_dump_is_told_and_takes_no_memory() {
         let mut bytes = good.clone();
         damage(&mut bytes, &mut SplitMix64::new(seed));
         std::fs::write(&file, &bytes).unwrap();
-        // The checksum of the whole finds what the parts do not.
+        // The checksum of the file catches damage that the parts do not reveal.
         let run = import(&scratch.arg("store"), &file);
         assert_eq!(run.code, 1, "seed {seed}: {}{}", run.out, run.err);
         assert!(run.err.contains("damaged"), "seed {seed}: {}", run.err);

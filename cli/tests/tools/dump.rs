@@ -1,14 +1,14 @@
-//! Dumps: out and in again, here and at a real server.
+//! Dumps: written and loaded again, here and by a real server.
 
 use super::redis::Redis;
-use super::support::{Scratch, contents, fed, fill, lsmkv, ok, run};
+use super::support::{Scratch, contents, fill, lsmkv, ok, run, run_with_input};
 
 #[test]
 fn a_dump_of_either_form_loads_into_an_equal_store() {
     let scratch = Scratch::new();
     let store = scratch.arg("store");
     fill(&scratch.path("store"));
-    // Small sorted sets of Redis lose the sign of zero, so this one goes through none.
+    // Small sorted sets of Redis lose the sign of zero, so this key does not go through one.
     ok(&[store.as_str(), "ZADD", "zero", "-0", "negative", "0", "positive"]);
     let expected = contents(&store);
     assert!(expected.contains("\"-0\""));
@@ -19,7 +19,7 @@ fn a_dump_of_either_form_loads_into_an_equal_store() {
         ok(&["load", &copy, "-i", &file, "--quiet"]);
         assert_eq!(contents(&copy), expected, "{format}");
         assert_eq!(ok(&["check", &copy, "--quiet"]), "no problems\n");
-        // Collections are in parts of bounded size.
+        // Collections are written in parts of bounded size.
         let longest =
             std::fs::read(&file).unwrap().split(|byte| *byte == b'*').map(<[u8]>::len).max();
         assert!(format == "json" || longest.unwrap() < 64 << 10);
@@ -56,8 +56,10 @@ fn a_part_of_a_store_can_be_dumped() {
 fn lines_of_commands_load_and_errors_are_counted() {
     let scratch = Scratch::new();
     let store = scratch.arg("store");
-    let loaded =
-        fed(&["load", &store, "--quiet"], b"SET a 1\nLPUSH a x\nSELECT 1\nSET b 'two words'");
+    let loaded = run_with_input(
+        &["load", &store, "--quiet"],
+        b"SET a 1\nLPUSH a x\nSELECT 1\nSET b 'two words'",
+    );
     assert_eq!(loaded.code, 1);
     assert_eq!(loaded.out, "4 commands, 1 errors\n");
     assert!(loaded.err.contains("LPUSH a: WRONGTYPE"), "{}", loaded.err);
@@ -68,11 +70,13 @@ fn lines_of_commands_load_and_errors_are_counted() {
 fn what_is_no_dump_changes_nothing_more_than_it_said() {
     let scratch = Scratch::new();
     let store = scratch.arg("store");
-    let cut =
-        fed(&["load", &store, "--quiet"], b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n*2\r\n$3\r\n");
+    let cut = run_with_input(
+        &["load", &store, "--quiet"],
+        b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n*2\r\n$3\r\n",
+    );
     assert_eq!(cut.code, 1);
     assert!(cut.err.contains("ends inside a command"), "{}", cut.err);
     assert_eq!(ok(&[store.as_str(), "GET", "a"]), "\"1\"\n");
-    assert_eq!(fed(&["load", &store, "--quiet"], b"{\"key\":1}\n").code, 1);
+    assert_eq!(run_with_input(&["load", &store, "--quiet"], b"{\"key\":1}\n").code, 1);
     assert_eq!(run(&["load", &store, "-i", "/nowhere"]).code, 1);
 }

@@ -1,4 +1,4 @@
-//! Looking at stores, also at those that another process is writing to; upkeep; the small tools.
+//! Inspection of stores, also while another process writes to them; maintenance; the small tools.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::redis::Redis;
 use super::support::{Scratch, contents, fill, lsmkv, ok, run};
 
-/// A shell that has the store open and writes as long as `stop` is not set.
+/// A shell that has the store open and writes until `stop` is set.
 fn writer(store: &str, ready: &AtomicBool, stop: &AtomicBool) -> u64 {
     let mut child: Child = lsmkv(&[
         store,
@@ -38,7 +38,7 @@ fn writer(store: &str, ready: &AtomicBool, stop: &AtomicBool) -> u64 {
     count
 }
 
-/// Lets the writer end also when the test fails.
+/// Ends the writer even if the test fails.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {

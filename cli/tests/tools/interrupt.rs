@@ -1,5 +1,5 @@
-//! Ctrl-C in every command that can take long: it ends soon, says so by its exit status, and leaves
-//! nothing that looks whole and is not.
+//! Ctrl-C in every command that can take long: the command ends soon, its exit status says so, and
+//! nothing is left that looks complete and is not.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -12,9 +12,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::redis::Redis;
 use super::support::{Run, Scratch, command, fill, lsmkv, ok};
 
-/// How soon a command ends that was interrupted.
+/// The time in which an interrupted command must end.
 const SOON: Duration = Duration::from_secs(2);
-/// How long anything else may take before a test gives up.
+/// The time after which a test gives up.
 const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
@@ -25,7 +25,7 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Starts a command; its output is taken later.
+/// Starts a command with captured output.
 pub(crate) fn start(args: &[&str]) -> Child {
     start_with(args, Stdio::null())
 }
@@ -35,7 +35,7 @@ fn start_with(args: &[&str], input: Stdio) -> Child {
     command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits until the command has begun to look for interruptions, as the system tells.
+/// Waits until the process catches signals, according to the operating system.
 fn catches_signals(child: &mut Child) {
     let status = format!("/proc/{}/status", child.id());
     until("it catches signals", || {
@@ -43,12 +43,12 @@ fn catches_signals(child: &mut Child) {
         let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
         let mask = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was interrupted");
-        // The last one that it begins to catch.
+        // The last signal that the program registers.
         mask.unwrap_or(0) & 1 << (Signal::TERM.as_raw() - 1) != 0
     });
 }
 
-/// Ctrl-C; what it printed and how it ended.
+/// Sends SIGINT; returns the output and the exit status.
 pub(crate) fn interrupt(mut child: Child) -> Run {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let begun = Instant::now();
@@ -63,7 +63,7 @@ pub(crate) fn interrupt(mut child: Child) -> Run {
     child.wait_with_output().unwrap().into()
 }
 
-/// Starts a command, interrupts it once it catches signals: it was stopped.
+/// Starts a command and interrupts it once it catches signals; it must report that it was stopped.
 fn stopped(args: &[&str]) -> Run {
     let run = interrupted_after(args, Duration::ZERO);
     assert_eq!(run.code, 130, "{args:?}: {}{}", run.out, run.err);
@@ -71,7 +71,7 @@ fn stopped(args: &[&str]) -> Run {
     run
 }
 
-/// Interrupts it so long after it catches signals.
+/// Interrupts a command this long after it catches signals.
 fn interrupted_after(args: &[&str], delay: Duration) -> Run {
     let mut child = start(args);
     catches_signals(&mut child);
@@ -82,7 +82,7 @@ fn interrupted_after(args: &[&str], delay: Duration) -> Run {
     }
 }
 
-/// A store that takes a while to read: many keys, and a list that is one big key.
+/// A store that takes a while to read: many keys, and one big list.
 fn fill_large(dir: &Path) {
     let db = Db::open(dir, Options { table_bytes: 4 << 20, ..Options::default() }).unwrap();
     let mut random = lsmkv::io::splitmix::SplitMix64::new(1);
@@ -125,7 +125,7 @@ fn what_reads_or_rewrites_a_whole_store_stops_and_leaves_no_half_result() {
         let run = stopped(args);
         assert!(!run.out.contains("no problems"), "{args:?} speaks of what it has not seen");
         assert_eq!(names(&scratch.path("")), ["store"], "{args:?} left something");
-        // Wherever it is when it is interrupted, what it makes is there whole or not at all.
+        // Whenever the interruption comes, the output is complete or absent.
         for delay in [20, 80, 250].map(Duration::from_millis) {
             let run = interrupted_after(args, delay);
             let whole = run.code == 0;
@@ -144,7 +144,7 @@ fn what_reads_or_rewrites_a_whole_store_stops_and_leaves_no_half_result() {
     assert_eq!(db.exists(&[b"key:000000", b"key:014999"]).unwrap(), 2);
 }
 
-/// How long the dump in the form of commands is.
+/// The size of the dump in the form of commands.
 fn dump_bytes(scratch: &Scratch) -> u64 {
     let out = scratch.path("whole");
     ok(&["dump", &scratch.arg("store"), "-o", out.to_str().unwrap(), "--quiet"]);
@@ -153,11 +153,11 @@ fn dump_bytes(scratch: &Scratch) -> u64 {
     bytes
 }
 
-/// What a command has made before it noticed the interruption is complete; away with it.
+/// Checks that output written before the interruption is complete, and removes it.
 fn remove_whole(tool: &str, scratch: &Scratch, dump_bytes: u64) {
     let out = scratch.path("out");
     if tool == "dump" {
-        // JSON is longer, as the values are no text.
+        // JSON is longer, because the values are not text.
         assert!(std::fs::metadata(&out).unwrap().len() >= dump_bytes);
         return std::fs::remove_file(out).unwrap();
     }
@@ -177,7 +177,7 @@ fn a_dump_is_stopped_inside_one_big_key() {
     reader.read_exact(&mut head).unwrap();
     catches_signals(&mut child);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    // It can only notice when what it has written is taken.
+    // The command notices the interruption only when its output is read.
     let mut rest = Vec::new();
     reader.read_to_end(&mut rest).unwrap();
     let run: Run = child.wait_with_output().unwrap().into();
@@ -190,7 +190,7 @@ fn a_dump_is_stopped_inside_one_big_key() {
 fn input_that_does_not_come_is_not_waited_for() {
     let scratch = Scratch::new();
     let store = scratch.arg("store");
-    // Commands are read in large pieces, JSON line by line: of this a line has been written.
+    // Commands are read in large pieces, but JSON line by line: one line has been written.
     let line = b"{\"key\":\"landmark\",\"type\":\"string\",\"value\":\"1\"}\n{\"key\":";
     for (text, landmark) in [(&line[..], true), (b"SET a 1\nSET b ", false)] {
         let mut child = start_with(&["load", &store, "--quiet"], Stdio::piped());
@@ -218,7 +218,7 @@ fn input_that_does_not_come_is_not_waited_for() {
     assert_eq!(ok(&["check", &store, "--quiet"]), "no problems\n");
 }
 
-/// Whether a file of a store has these bytes.
+/// Whether a file of the store contains these bytes.
 fn holds(dir: &Path, wanted: &[u8]) -> bool {
     let Ok(entries) = std::fs::read_dir(dir) else { return false };
     let files = entries.flatten().filter_map(|entry| std::fs::read(entry.path()).ok());
@@ -235,7 +235,7 @@ fn a_server_that_does_not_answer_is_not_waited_for() {
     redis.text(&["CLIENT", "PAUSE", "600000", "ALL"]);
     stopped(&["import", &scratch.arg("new"), "--from", &url, "--quiet"]);
     stopped(&["export", &store, "--to", &url, "--quiet"]);
-    // `watch` is meant to be ended so.
+    // Ctrl-C is the normal end of `watch`.
     let mut watch = start(&["watch", &url]);
     catches_signals(&mut watch);
     assert_eq!(interrupt(watch).code, 0);
@@ -275,13 +275,13 @@ fn a_second_signal_ends_the_program_at_once() {
     fill_large(&scratch.path("store"));
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut child = start(&["dump", &scratch.arg("store"), "-o", &pipe, "--quiet"]);
-    // Nobody reads on, so it waits, and cannot notice the first.
+    // Nobody reads the pipe, so the command waits and cannot notice the first signal.
     let mut reader = std::fs::File::open(&pipe).unwrap();
     reader.read_exact(&mut [0; 64]).unwrap();
     catches_signals(&mut child);
     let pid = Pid::from_child(&child);
     until("it has ended", || {
-        // Two that come together may be one.
+        // Two signals that arrive together may count as one.
         let _ = kill_process(pid, Signal::INT);
         child.try_wait().unwrap().is_some()
     });

@@ -1,4 +1,4 @@
-//! Every tool as a program that is run: what it prints, what it leaves, how it exits.
+//! The tools as programs: their output, the files they leave, their exit status.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -10,7 +10,7 @@
 
 mod damaged_dumps;
 mod dump;
-mod exchange;
+mod import_export;
 mod inspect;
 mod interrupt;
 #[path = "../../../tests/toolchain/programs.rs"]

@@ -1,4 +1,4 @@
-//! The commands for the program `lsmkv` in the README run as they stand.
+//! The commands for `lsmkv` in the README run as written.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::programs::skip;
 use super::redis::Redis;
 use super::support::Scratch;
 
-/// The lines of the README's blocks for this program.
+/// The lines of the README's command blocks.
 fn lines() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
@@ -24,7 +24,7 @@ fn free_port() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
 
-/// A line as a shell runs it, with this program first in the path.
+/// Runs a line in a shell, with this program first in the path.
 fn shell(line: &str, dir: &Path) -> Command {
     let programs = Path::new(env!("CARGO_BIN_EXE_lsmkv")).parent().unwrap().to_owned();
     let path = std::env::var_os("PATH").unwrap();
@@ -66,10 +66,10 @@ fn the_commands_of_the_readme_run_as_they_stand() {
     let port = free_port();
     let mut server = None;
     for line in lines() {
-        // Ports of this machine's own choice: the usual ones may be taken.
+        // Free ports: the usual ones may be in use.
         let line = line.replace("6380", &port).replace("redis://localhost:6379", &redis.url());
         if let Some(line) = line.strip_suffix(" &") {
-            // `exec`: what is ended is the server and not a shell before it.
+            // `exec`, so that the test ends the server and not a shell before it.
             server = Some(Server(shell(&format!("exec {line}"), &dir).spawn().unwrap()));
             let begun = Instant::now();
             while !succeeds(&format!("redis-cli -p {port} PING"), &dir) {
@@ -79,7 +79,7 @@ fn the_commands_of_the_readme_run_as_they_stand() {
             continue;
         }
         if line.starts_with("lsmkv") {
-            // These open the store themselves.
+            // These commands open the store themselves.
             server = None;
         }
         assert!(succeeds(&line, &dir), "{line}");

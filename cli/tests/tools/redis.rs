@@ -1,4 +1,4 @@
-//! A real redis-server for a test, reached through a socket in the test's directory.
+//! A real redis-server for a test, with a socket in the test's directory.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::programs::skip;
 use super::support::Scratch;
 
-/// Ended when it is dropped.
+/// A running redis-server; dropping it ends the process.
 pub(crate) struct Redis {
     child: Child,
     pub(crate) socket: PathBuf,
@@ -16,14 +16,14 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// Starts one, unless there is none on this machine: then the skip is noted.
+    /// Starts a server; if none is installed, records the skip and returns `None`.
     pub(crate) fn start(scratch: &Scratch, name: &str, test: &str) -> Option<Self> {
         let dir = scratch.path(name);
         std::fs::create_dir(&dir).unwrap();
         Self::start_in(dir, test)
     }
 
-    /// Ends it, and starts another one on what it had saved.
+    /// Restarts the server on its saved data.
     pub(crate) fn restart(mut self, test: &str) -> Option<Self> {
         self.text(&["SAVE"]);
         self.child.kill().unwrap();
@@ -71,12 +71,12 @@ impl Redis {
         output.status.success().then_some(text)
     }
 
-    /// What a command answers, as text.
+    /// Runs a command and returns the reply as text.
     pub(crate) fn text(&self, words: &[&str]) -> String {
         self.try_text(words).unwrap_or_else(|| panic!("{words:?} failed"))
     }
 
-    /// Runs lines of commands, or a stream in the form of the protocol; none may fail.
+    /// Runs lines of commands or a RESP stream; none may fail.
     pub(crate) fn feed(&self, stream: &[u8], pipe: bool) {
         let mut command = self.cli();
         if pipe {
@@ -93,8 +93,7 @@ impl Redis {
         assert!(!failed && (!pipe || text.contains("errors: 0")), "{text}");
     }
 
-    /// Everything that can be told of the keys: the server's own digest of all databases, and when
-    /// each key expires.
+    /// The server's own digest of all databases, and the expiry of each key.
     pub(crate) fn digest(&self) -> (String, Vec<String>) {
         const EXPIRIES: &str = "local all = {} \
             for _, key in ipairs(redis.call('KEYS', '*')) do \

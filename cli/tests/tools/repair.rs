@@ -1,4 +1,4 @@
-//! Damaged stores: found by `check`, and brought back by `repair` but for what was hit.
+//! Damaged stores: `check` finds the damage, and `repair` restores everything else.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use lsmkv::{Db, Options};
 
 use super::support::{Scratch, contents, fill, ok, run};
 
-/// Lines of a dump by key.
+/// The lines of a dump by key.
 fn by_key(dump: &str) -> BTreeMap<String, Vec<String>> {
     let mut keys: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for line in dump.lines() {
@@ -51,7 +51,7 @@ fn a_damaged_block_is_listed_and_costs_only_keys_near_it() {
         fill(&scratch.path("store"));
         let (store, out) = (scratch.arg("store"), scratch.arg("out"));
         let expected = by_key(&contents(&store));
-        // The largest table: members of the collections.
+        // The largest table holds members of collections.
         let tables = files(&scratch.path("store"), ".table");
         let table =
             tables.iter().max_by_key(|path| std::fs::metadata(path).unwrap().len()).unwrap();

@@ -1,4 +1,4 @@
-//! Copies that end in the middle, by Ctrl-C or by a kill, and go on where they were.
+//! Copies that Ctrl-C or a kill ends, and that resume at their position.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,7 +9,8 @@ use super::redis::Redis;
 use super::support::{Run, Scratch, contents, ok, run};
 use super::tunnel::Tunnel;
 
-/// Keys of the source: several thousand, since the place is noted every thousand keys.
+/// The number of strings in the source: several thousand, because a copy saves its position every
+/// thousand keys.
 const STRINGS: usize = 8000;
 
 /// Strings, and in each of two databases a collection of each type that takes several parts.
@@ -35,10 +36,10 @@ fn many_keys() -> String {
     text
 }
 
-/// All keys: the strings, and four collections in each database.
+/// The number of keys: the strings, and four collections in each database.
 const KEYS: u64 = STRINGS as u64 + 8;
 
-/// The place that a copy has noted, if there is one yet.
+/// The saved position of a copy, if there is one.
 fn noted(state: &Path) -> Option<String> {
     let text = std::fs::read_to_string(state).ok()?;
     let state: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -46,7 +47,7 @@ fn noted(state: &Path) -> Option<String> {
     (!place.is_null()).then(|| format!("{} {place}", state["database"]))
 }
 
-/// Starts a copy and waits until it has come further than an earlier one.
+/// Starts a copy and waits until it is past the position of an earlier one.
 fn further(args: &[&str], state: &Path) -> Child {
     let before = noted(state);
     let child = start(args);
@@ -54,7 +55,7 @@ fn further(args: &[&str], state: &Path) -> Child {
     child
 }
 
-/// Ends a copy in the middle.
+/// Kills a copy in the middle.
 fn killed(args: &[&str], state: &Path) {
     let mut child = further(args, state);
     child.kill().unwrap();
@@ -63,7 +64,7 @@ fn killed(args: &[&str], state: &Path) {
     assert!(state.exists());
 }
 
-/// The same with Ctrl-C, after which it says that it goes on.
+/// Interrupts a copy by Ctrl-C; it must say that it resumes.
 fn stopped(args: &[&str], state: &Path) {
     let run: Run = interrupt(further(args, state));
     assert_eq!(run.code, 130, "{}{}", run.out, run.err);
@@ -71,7 +72,7 @@ fn stopped(args: &[&str], state: &Path) {
     assert!(state.exists());
 }
 
-/// How many keys a copy that succeeded says it brought.
+/// The number of keys that a successful copy reports.
 fn keys(out: &str) -> u64 {
     out.split(' ').next().unwrap().parse().unwrap()
 }
@@ -89,7 +90,7 @@ fn an_import_that_was_killed_and_interrupted_goes_on_and_has_every_key() {
     stopped(&import, &state);
     killed(&import, &state);
     let out = ok(&import);
-    // Three times at least a thousand keys less a page were there already.
+    // Three times, at least a thousand keys less a page were already copied.
     assert!((1..=KEYS - 1500).contains(&keys(&out)), "{out}");
     assert!(!state.exists());
     assert_eq!(ok(&["check", &store, "--quiet"]), "no problems\n");
@@ -130,12 +131,12 @@ fn places_that_mean_nothing_any_more_are_not_gone_on_from() {
     let (store, url, state) = (scratch.arg("store"), redis.url(), scratch.path("store.import"));
     let import = ["import", &store, "--from", &url, "--quiet"];
     killed(&import, &state);
-    // A server that is started anew has its keys in another order.
+    // A restarted server has its keys in another order.
     let Some(redis) = redis.restart(test) else { return };
     let again = run(&import);
     assert_eq!((again.code, keys(&again.out)), (0, KEYS), "{}", again.err);
     assert!(again.err.contains("started anew"), "{}", again.err);
-    // The same of a store that is gone.
+    // A store that is gone must be copied from the beginning.
     let expected = contents(&store);
     killed(&["import", &store, "--from", &url, "--quiet"], &state);
     std::fs::remove_dir_all(&store).unwrap();
@@ -143,7 +144,7 @@ fn places_that_mean_nothing_any_more_are_not_gone_on_from() {
     assert_eq!((again.code, keys(&again.out)), (0, KEYS), "{}", again.err);
     assert!(again.err.contains("a new one"), "{}", again.err);
     assert_eq!(contents(&store), expected);
-    // And of a target that has lost what it was given.
+    // So must a target that has lost its data.
     let Some(target) = Redis::start(&scratch, "b", test) else { return };
     let (to, state) = (target.url(), scratch.path("store.export"));
     let export = ["export", &store, "--to", &to, "--quiet"];
@@ -153,7 +154,7 @@ fn places_that_mean_nothing_any_more_are_not_gone_on_from() {
     let again = run(&export);
     assert_eq!((again.code, keys(&again.out)), (0, KEYS), "{}", again.err);
     assert_eq!(target.digest(), redis.digest());
-    // Another part of the store is another copy.
+    // A copy of another part of the store is another copy.
     killed(&export, &state);
     let other = run(&["export", &store, "--to", &to, "--db", "7", "--quiet"]);
     assert_eq!(other.code, 1);
@@ -169,8 +170,8 @@ fn what_a_killed_export_had_sent_does_not_come_between_what_the_next_one_sends()
     source.feed(many_keys().as_bytes(), true);
     let (store, entrance) = (scratch.arg("store"), scratch.path("tunnel"));
     ok(&["import", &store, "--from", &source.url(), "--quiet"]);
-    // Of a list, the first of four parts and some of the second.
-    let tunnel = Tunnel::dig(&entrance, target.socket.clone(), 10_000);
+    // The first of four parts of a list, and some of the second.
+    let tunnel = Tunnel::open(&entrance, target.socket.clone(), 10_000);
     let url = format!("unix://{}", entrance.display());
     let export = ["export", &store, "--to", &url, "--db", "0", "--prefix", "list", "--quiet"];
     let mut child = start(&export);

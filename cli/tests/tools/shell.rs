@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::programs::skip;
-use super::support::{Scratch, fed, ok, run};
+use super::support::{Scratch, ok, run, run_with_input};
 
 #[test]
 fn one_command_exits_by_its_outcome() {
@@ -46,10 +46,10 @@ fn standard_input_is_one_session_with_quotes_over_lines() {
     let scratch = Scratch::new();
     let store = scratch.arg("store");
     let script = b"# a comment\nMULTI\nSET k \"two\nlines\"\nEXEC\nGET k\nSELECT 2\nGET k\n.mode json\nPING\n";
-    let run = fed(&[store.as_str()], script);
+    let run = run_with_input(&[store.as_str()], script);
     assert_eq!(run.code, 0, "{}", run.err);
     assert_eq!(run.out, "OK\nQUEUED\n1) OK\n\"two\\nlines\"\nOK\n(nil)\n\"PONG\"\n");
-    let failed = fed(&[store.as_str()], b"NOPE\nSET after fine\n");
+    let failed = run_with_input(&[store.as_str()], b"NOPE\nSET after fine\n");
     assert_eq!(failed.code, 1);
     assert!(failed.out.ends_with("OK\n"), "{}", failed.out);
 }
@@ -60,21 +60,23 @@ fn dot_commands_look_at_the_store_that_is_open() {
     let (store, file) = (scratch.arg("store"), scratch.arg("file.json"));
     let script =
         format!("SET k v\n.levels\n.stats\n.check\n.tables\n.dump\n.dump {file}\n.help GET\n");
-    let run = fed(&[store.as_str()], script.as_bytes());
+    let run = run_with_input(&[store.as_str()], script.as_bytes());
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
     for text in ["keys_estimated", "no problems", "$3\r\nSET", "key\n", "mem"] {
         assert!(run.out.contains(text), "{text:?} is missing: {}", run.out);
     }
     assert!(std::fs::read_to_string(&file).unwrap().contains("\"key\":\"k\""));
     std::fs::write(scratch.path("more"), "SET from file\nRPUSH l 1 2\n").unwrap();
-    let read =
-        fed(&[store.as_str()], format!(".read {}\nLLEN l\n", scratch.arg("more")).as_bytes());
+    let read = run_with_input(
+        &[store.as_str()],
+        format!(".read {}\nLLEN l\n", scratch.arg("more")).as_bytes(),
+    );
     assert_eq!(read.out, "2 commands, 0 errors\n(integer) 2\n");
-    let wrong = fed(&[store.as_str()], b".nothing\n");
+    let wrong = run_with_input(&[store.as_str()], b".nothing\n");
     assert_eq!(wrong.code, 1);
 }
 
-/// A shell in a terminal of its own, made by script(1).
+/// A shell in a terminal of its own, created by script(1).
 struct Terminal {
     child: std::process::Child,
     seen: Arc<Mutex<String>>,
@@ -112,7 +114,7 @@ impl Terminal {
         input.flush().unwrap();
     }
 
-    /// Waits until this was shown since the last wait.
+    /// Waits until the terminal shows this text after the last wait.
     fn wait_for(&self, text: &str) {
         let begun = Instant::now();
         loop {
@@ -144,7 +146,7 @@ fn at_a_terminal_there_are_prompts_hints_completion_and_history() {
     terminal.wait_for("store> ");
     terminal.type_keys("SET user:1000 alice\r");
     terminal.wait_for("\x1b[32mOK");
-    // A command is completed, its arguments are hinted, then the key.
+    // Tab completes a command, hints show its arguments, then Tab completes the key.
     terminal.type_keys("getr\t");
     terminal.wait_for("getrange ");
     terminal.wait_for("key start end");
@@ -152,7 +154,7 @@ fn at_a_terminal_there_are_prompts_hints_completion_and_history() {
     terminal.wait_for("user:1000");
     terminal.type_keys(" 0 2\r");
     terminal.wait_for("\"ali\"");
-    // A quote goes on over lines; MULTI and SELECT show in the prompt.
+    // A quote spans lines; the prompt shows MULTI and SELECT.
     terminal.type_keys("SET k \"a\rb\"\r");
     terminal.wait_for("OK");
     terminal.type_keys("MULTI\r");
@@ -170,7 +172,7 @@ fn at_a_terminal_there_are_prompts_hints_completion_and_history() {
     terminal.type_keys("\x04");
     assert!(terminal.child.wait().unwrap().success());
     assert!(std::fs::read_to_string(&history).unwrap().contains("SET user:1000 alice"));
-    // The next shell remembers.
+    // The next shell has the history.
     let Some(mut terminal) = Terminal::open(&store, &history) else { return };
     terminal.wait_for("store> ");
     terminal.type_keys("\x1b[A");

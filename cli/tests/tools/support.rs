@@ -14,7 +14,7 @@ pub(crate) fn lsmkv<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Command {
     command
 }
 
-/// What a run printed and how it ended.
+/// The output and the exit status of a run.
 pub(crate) struct Run {
     pub(crate) code: i32,
     pub(crate) out: String,
@@ -31,20 +31,20 @@ impl From<Output> for Run {
     }
 }
 
-/// Runs to the end.
+/// Runs a command to its end.
 pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Run {
     lsmkv(args).stdin(Stdio::null()).output().unwrap().into()
 }
 
-/// Runs to the end and must succeed; what it printed.
+/// Runs a command that must succeed; returns its output.
 pub(crate) fn ok<S: AsRef<std::ffi::OsStr> + std::fmt::Debug>(args: &[S]) -> String {
     let run = run(args);
     assert_eq!(run.code, 0, "{args:?}: {}{}", run.out, run.err);
     run.out
 }
 
-/// Runs with this on standard input.
-pub(crate) fn fed<S: AsRef<std::ffi::OsStr>>(args: &[S], input: &[u8]) -> Run {
+/// Runs a command with this standard input.
+pub(crate) fn run_with_input<S: AsRef<std::ffi::OsStr>>(args: &[S], input: &[u8]) -> Run {
     let mut child = lsmkv(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -54,7 +54,7 @@ pub(crate) fn fed<S: AsRef<std::ffi::OsStr>>(args: &[S], input: &[u8]) -> Run {
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
     let writer = std::thread::spawn(move || {
-        // The program may end before it has read everything.
+        // The program may exit before it has read everything.
         let _ = stdin.write_all(&input);
     });
     let output = child.wait_with_output().unwrap();
@@ -74,13 +74,14 @@ impl Scratch {
         self.0.path().join(name)
     }
 
-    /// The same as text for an argument.
+    /// A path in the directory as an argument.
     pub(crate) fn arg(&self, name: &str) -> String {
         self.path(name).to_str().unwrap().to_owned()
     }
 }
 
-/// A store with keys of every type: small and large collections, any bytes, expiry, databases.
+/// Fills a store with keys of every type: small and large collections, binary data, expiry,
+/// databases.
 pub(crate) fn fill(dir: &Path) {
     let db = Db::open(dir, Options::default()).unwrap();
     for n in 0..300 {
@@ -120,7 +121,7 @@ pub(crate) fn command(db: &Db, words: &[&[u8]]) {
     assert!(!matches!(reply, lsmkv::Reply::Error(_)), "{reply:?}");
 }
 
-/// All that a store holds, in a form that can be compared.
+/// The content of a store in a form that can be compared.
 pub(crate) fn contents(dir: &str) -> String {
     ok(&["dump", dir, "--format", "json", "--quiet"])
 }

@@ -1,4 +1,4 @@
-//! A tunnel to a server that delivers for a client that is gone, as proxies may.
+//! A tunnel to a server that delivers bytes of a client that is gone, as a proxy may.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{JoinHandle, spawn};
 
-/// Of the first connection it delivers some bytes, and the others when it is told to. Later
-/// connections it just passes on.
+/// Delivers some bytes of the first connection at once, and the rest on demand. It forwards later
+/// connections as they are.
 pub(crate) struct Tunnel {
     held: Arc<AtomicUsize>,
     release: Sender<()>,
@@ -18,8 +18,8 @@ pub(crate) struct Tunnel {
 }
 
 impl Tunnel {
-    /// At `entrance`, to the server's socket.
-    pub(crate) fn dig(entrance: &Path, server: PathBuf, delivered_at_once: u64) -> Self {
+    /// Listens at `entrance` and forwards to the server's socket.
+    pub(crate) fn open(entrance: &Path, server: PathBuf, delivered_at_once: u64) -> Self {
         let listener = UnixListener::bind(entrance).unwrap();
         let held = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&held);
@@ -30,7 +30,7 @@ impl Tunnel {
             let server = server.unwrap();
             let replies = pass(server.try_clone().unwrap(), client.try_clone().unwrap());
             std::io::copy(&mut (&client).take(delivered_at_once), &mut &server).unwrap();
-            // Whoever comes now is another client. The thread ends with the test.
+            // Later connections come from another client. The thread ends with the test.
             spawn(move || {
                 loop {
                     let (client, server) = connected();
@@ -41,28 +41,28 @@ impl Tunnel {
             });
             let held = hold(client, &counter);
             released.recv().unwrap();
-            // Unless the server has closed the connection.
+            // The server may have closed the connection.
             let _ = (&server).write_all(&held);
             let _ = server.shutdown(Shutdown::Write);
-            // Until the server has done everything that it was sent.
+            // Waits until the server has handled everything.
             replies.join().unwrap();
         });
         Self { held, release, first }
     }
 
-    /// Bytes that it has not delivered yet.
+    /// The number of bytes not delivered yet.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Delivers what it holds, and waits until the server has done it.
+    /// Delivers the held bytes and waits until the server has handled them.
     pub(crate) fn release(self) {
         self.release.send(()).unwrap();
         self.first.join().unwrap();
     }
 }
 
-/// Everything that a client still sends.
+/// Collects everything that a client still sends.
 fn hold(mut client: UnixStream, counter: &AtomicUsize) -> Vec<u8> {
     let (mut held, mut piece) = (Vec::new(), vec![0; 64 << 10]);
     while let Ok(1..) = client.read(&mut piece).inspect(|read| held.extend(&piece[..*read])) {
@@ -71,7 +71,7 @@ fn hold(mut client: UnixStream, counter: &AtomicUsize) -> Vec<u8> {
     held
 }
 
-/// Brings bytes one way until there are no more, also when nobody takes them.
+/// Forwards bytes in one direction until the end, even if the receiver is gone.
 fn pass(mut from: UnixStream, mut to: UnixStream) -> JoinHandle<()> {
     spawn(move || {
         let mut piece = vec![0; 64 << 10];

@@ -1,4 +1,4 @@
-//! `lsmkv watch` in a real terminal, tmux's: what a person sees of a directory and of a server.
+//! `lsmkv watch` in a real terminal, that of tmux: the views of a directory and of a server.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -9,13 +9,13 @@ use super::interrupt::until;
 use super::programs::skip;
 use super::support::{Scratch, fill, lsmkv};
 
-/// A terminal of 100 columns and 40 lines that runs a command; ended when dropped.
+/// A terminal of 100 columns and 40 lines that runs a command; dropping it ends the command.
 struct Terminal {
     socket: String,
 }
 
 impl Terminal {
-    /// Nothing if there is no tmux: then the skip is noted.
+    /// Runs a command in a terminal; without tmux, records the skip and returns `None`.
     fn run(scratch: &Scratch, args: &[&str], test: &str) -> Option<Self> {
         if !Command::new("tmux").arg("-V").output().is_ok_and(|out| out.status.success()) {
             skip(test, "tmux is not installed");
@@ -37,13 +37,13 @@ impl Terminal {
         command
     }
 
-    /// What is on the screen; nothing once the command has ended.
+    /// The content of the screen; `None` once the command has ended.
     fn screen(&self) -> Option<String> {
         let output = self.tmux(&["capture-pane", "-p"]).output().unwrap();
         output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
     }
 
-    /// Waits until the screen shows something.
+    /// Waits until the screen satisfies a condition.
     fn shows(&self, what: &str, holds: impl Fn(&str) -> bool) -> String {
         let mut last = String::new();
         until(what, || {
@@ -53,7 +53,7 @@ impl Terminal {
         last
     }
 
-    /// Ctrl-C ends the command.
+    /// Ends the command by Ctrl-C.
     fn end(&self) {
         assert!(self.tmux(&["send-keys", "C-c"]).status().unwrap().success());
         until("Ctrl-C ends it", || self.screen().is_none());
@@ -66,7 +66,7 @@ impl Drop for Terminal {
     }
 }
 
-/// `lsmkv serve`, killed when dropped.
+/// `lsmkv serve`; dropping it kills the process.
 struct Server(Child);
 
 impl Server {
@@ -85,7 +85,7 @@ impl Drop for Server {
     }
 }
 
-/// Sets keys until it is told to stop.
+/// Sets keys until `stop` is set.
 fn write_until(socket: &str, stop: &AtomicBool) {
     let stream = UnixStream::connect(socket).unwrap();
     let (mut input, mut output) = (BufReader::new(stream.try_clone().unwrap()), stream);

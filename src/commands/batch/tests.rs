@@ -129,7 +129,7 @@ fn strict_batches_fail_for_a_key_that_is_missing_when_it_is_its_turn() {
     }
     let mut batch = db.batch().strict();
     batch.put(b"made", b"v").unwrap();
-    // No expiry to take away: the key is there all the same.
+    // The key has no expiry to remove, but it exists.
     batch.persist(b"made").unwrap();
     batch.command(&[b"PEXPIRE", b"here", b"10", b"XX"]).unwrap();
     batch.delete(b"made").unwrap();

@@ -1,3 +1,4 @@
-//! Written by `make generate` from the command table; committed, and checked by every build.
+//! Written by `make generate` from the schema and committed; a test fails when it is stale.
 
-pub(super) mod dispatch;
+pub(crate) mod dispatch;
+mod methods;

@@ -1,23 +1,24 @@
-//! What concerns nothing but the connection: its name, its number, its protocol.
+//! Commands that concern only the connection: its name, its number, its protocol.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-use super::table::{SessionRow, Verb};
+use super::Known;
 use crate::commands::args::{Args, quoted, wrong_number};
 use crate::commands::dispatch::fits;
 use crate::commands::reply::Reply;
+use crate::commands::schema::connection::ConnectionCommand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::number::{out_of_range, parse_integer};
 
-/// Connections of this process so far.
+/// The number of connections that this process has made.
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
-/// What CLIENT does, with the number of arguments, both names included.
+/// The subcommands of CLIENT with their number of arguments, both names included.
 const CLIENT: [(&str, usize); 4] = [("getname", 2), ("id", 2), ("setinfo", 4), ("setname", 3)];
 
-/// See the module's documentation.
+/// The state of a connection: its name, its number, its protocol.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     id: u64,
@@ -30,12 +31,12 @@ fn invalid(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, text)
 }
 
-/// An error for what is refused before it is run or queued.
-pub(super) fn check(row: &SessionRow, argv: &[&[u8]]) -> Result<()> {
-    if !fits(row.arity, argv.len()) {
-        return Err(wrong_number(row.name));
+/// Fails for a call that is refused before it runs or is queued.
+pub(super) fn check((which, command): Known, argv: &[&[u8]]) -> Result<()> {
+    if !fits(command.arity, argv.len()) {
+        return Err(wrong_number(command.name));
     }
-    if row.verb != Verb::Client {
+    if *which != ConnectionCommand::Client {
         return Ok(());
     }
     let word = argv.get(1).copied().unwrap_or_default();
@@ -49,7 +50,7 @@ pub(super) fn check(row: &SessionRow, argv: &[&[u8]]) -> Result<()> {
     }
 }
 
-/// The number of a database; whether there is one is not known here.
+/// Parses the number of a database. The caller checks that it exists.
 pub(super) fn database(args: &mut Args<'_>) -> Result<u32> {
     let bounds = format!(", value must between {} and {}", i32::MIN, i32::MAX);
     let number = i32::try_from(args.integer()?).map_err(|_| out_of_range(&bounds))?;
@@ -63,19 +64,19 @@ impl Connection {
         Self { id, name: Bytes::new(), protocol: 2, over: false }
     }
 
-    /// The same connection as it was at first.
+    /// Returns this connection in its initial state.
     pub(super) fn reset(&self) -> Self {
         Self { name: Bytes::new(), protocol: 2, ..self.clone() }
     }
 
     /// Runs a command that has passed [`check`].
-    pub(super) fn run(&mut self, verb: Verb, mut args: Args<'_>) -> Result<Reply> {
-        match verb {
-            Verb::Ping if args.len() > 1 => Err(wrong_number("ping")),
-            Verb::Ping if args.is_empty() => Ok(Reply::Status("PONG")),
-            Verb::Ping | Verb::Echo => Ok(bulk(args.bytes()?)),
-            Verb::Client => self.client(args),
-            Verb::Hello => self.hello(args),
+    pub(super) fn run(&mut self, command: ConnectionCommand, mut args: Args<'_>) -> Result<Reply> {
+        match command {
+            ConnectionCommand::Ping if args.len() > 1 => Err(wrong_number("ping")),
+            ConnectionCommand::Ping if args.is_empty() => Ok(Reply::Status("PONG")),
+            ConnectionCommand::Ping | ConnectionCommand::Echo => Ok(bulk(args.bytes()?)),
+            ConnectionCommand::Client => self.client(args),
+            ConnectionCommand::Hello => self.hello(args),
             _ => Ok(Reply::OK),
         }
     }

@@ -1,36 +1,38 @@
-//! A session: what a connection remembers between commands. MULTI and WATCH, the selected
-//! database, a name.
+//! A session: what a connection remembers between commands, such as MULTI, WATCH, the selected
+//! database and a name.
 //!
-//! - `table`: the commands that only a session knows;
-//! - `connection`: those that concern nothing but the connection;
-//! - `queue`: commands between MULTI and EXEC, and how EXEC runs them.
+//! - `connection`: commands that concern only the connection;
+//! - `queue`: the commands between MULTI and EXEC, and how EXEC runs them.
 
 mod connection;
 mod queue;
-pub(crate) mod table;
 
 use super::args::{Args, wrong_number};
 use super::dispatch::{as_reply, find as find_command, finish, fits, name_of, unknown};
 use super::reply::Reply;
+use super::schema::connection::{CONNECTION, ConnectionCommand};
+use super::schema::spec::Command;
 use super::sink::ReplySink;
 use crate::error::Result;
-use crate::types::Db;
-use crate::types::watch::Watches;
+use crate::txn::Db;
+use crate::txn::watch::Watches;
 use connection::Connection;
 use queue::{Answers, Into, Queue, Queued};
-use table::{SESSION_ROWS, SessionRow, Verb};
 
-/// The row of a command of a connection, in whatever case its name is given.
-pub(super) fn find(name: &[u8]) -> Option<&'static SessionRow> {
-    SESSION_ROWS.iter().find(|row| name.eq_ignore_ascii_case(row.name.as_bytes()))
+/// A connection command with its entry.
+pub(super) type Known = &'static (ConnectionCommand, Command);
+
+/// Finds a connection command by name, in any case.
+pub(super) fn find(name: &[u8]) -> Option<Known> {
+    CONNECTION.iter().find(|(_, command)| name.eq_ignore_ascii_case(command.name.as_bytes()))
 }
 
-/// What a connection is to a server: commands by name, with MULTI, EXEC, WATCH, SELECT and the
-/// like, which concern the commands that follow.
+/// A connection to the store, as a server has it. It runs commands by name, with MULTI, EXEC,
+/// WATCH, SELECT and others that affect later commands.
 ///
-/// EXEC runs its commands as one: it holds the locks of all their keys, so that without WATCH it
-/// never fails because of others, and commits all in one batch. A command that fails is an error
-/// in its place, and the others take effect; if the store fails, none does.
+/// EXEC runs its commands as one. It locks all their keys, so without WATCH other writers never
+/// make it fail, and it commits once. A command that fails is an error in its place, and the others
+/// take effect. If the store fails, none takes effect.
 ///
 /// ```
 /// use lsmkv::{Db, Options, Reply};
@@ -51,9 +53,9 @@ pub(super) fn find(name: &[u8]) -> Option<&'static SessionRow> {
 /// ```
 #[derive(Debug)]
 pub struct Session {
-    /// As it was at first.
+    /// The handle that made the session.
     home: Db,
-    /// With the selected database.
+    /// The handle with the selected database.
     db: Db,
     connection: Connection,
     queue: Option<Queue>,
@@ -61,7 +63,7 @@ pub struct Session {
 }
 
 impl Db {
-    /// A session on this handle.
+    /// Creates a session on this handle.
     pub fn session(&self) -> Session {
         Session {
             home: self.clone(),
@@ -79,21 +81,21 @@ impl Session {
     pub fn command(&mut self, argv: &[&[u8]]) -> Result<Reply> {
         let name = name_of(argv)?;
         let reply = match find(name) {
-            Some(row) => self.own_command(row, argv),
+            Some(known) => self.own_command(known, argv),
             None if self.queue.is_some() => Ok(self.queue_command(name, argv)),
             None => self.db.command(argv),
         };
         reply.or_else(as_reply)
     }
 
-    /// [`Session::command`], whose reply goes to a receiver as by [`Db::command_into`]. So do the
-    /// replies of EXEC; all of its commands run, also when the receiver is full.
+    /// Runs a command, or queues it after MULTI, and writes its reply to `sink`. EXEC writes the
+    /// replies of all its commands there. All of them run even if the sink is full.
     pub fn command_into(&mut self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
         match find(name_of(argv)?) {
             None if self.queue.is_none() => self.db.command_into(argv, sink),
-            Some(row) if row.verb == Verb::Exec && self.queue.is_some() => {
+            Some(known @ (ConnectionCommand::Exec, _)) if self.queue.is_some() => {
                 let begin = sink.position();
-                let done = self.exec_into(row, argv, sink);
+                let done = self.exec_into(known, argv, sink);
                 finish(done, begin, sink)
             }
             _ => {
@@ -113,54 +115,54 @@ impl Session {
         self.queue.is_some()
     }
 
-    /// Memory that the commands queued after MULTI and the watched keys take, about.
+    /// The approximate memory of the queued commands and the watched keys.
     pub fn held_bytes(&self) -> usize {
         self.queue.as_ref().map_or(0, |queue| queue.bytes) + self.watches.bytes()
     }
 
-    /// The protocol that HELLO has chosen, 2 or 3.
+    /// The protocol that HELLO chose, 2 or 3.
     pub fn protocol(&self) -> u8 {
         self.connection.protocol
     }
 
-    /// Whether the connection is to be closed: QUIT was said.
+    /// Whether the connection should close, because QUIT ran.
     pub fn is_over(&self) -> bool {
         self.connection.over
     }
 
-    fn own_command(&mut self, row: &'static SessionRow, argv: &[&[u8]]) -> Result<Reply> {
-        if let Err(error) = connection::check(row, argv) {
-            return self.refused(row, error);
+    fn own_command(&mut self, known: Known, argv: &[&[u8]]) -> Result<Reply> {
+        if let Err(error) = connection::check(known, argv) {
+            return self.refused(known, error);
         }
         let args = Args::new(argv.get(1..).unwrap_or_default());
-        match row.verb {
-            Verb::Multi => Ok(self.multi()),
-            Verb::Exec => self.exec(),
-            Verb::Discard => Ok(self.discard()),
-            Verb::Watch => self.watch(args),
-            Verb::Reset => {
+        match known.0 {
+            ConnectionCommand::Multi => Ok(self.multi()),
+            ConnectionCommand::Exec => self.exec(),
+            ConnectionCommand::Discard => Ok(self.discard()),
+            ConnectionCommand::Watch => self.watch(args),
+            ConnectionCommand::Reset => {
                 *self = Session { connection: self.connection.reset(), ..self.home.session() };
                 Ok(Reply::Status("RESET"))
             }
-            Verb::Quit => {
+            ConnectionCommand::Quit => {
                 self.connection.over = true;
                 Ok(Reply::OK)
             }
-            verb => match &mut self.queue {
-                Some(queue) => Ok(queue.push(Queued::Own(verb), argv)),
-                None if verb == Verb::Unwatch => {
+            other => match &mut self.queue {
+                Some(queue) => Ok(queue.push(Queued::Own(other), argv)),
+                None if other == ConnectionCommand::Unwatch => {
                     self.watches.clear();
                     Ok(Reply::OK)
                 }
-                None if verb == Verb::Select => self.select(args),
-                None => self.connection.run(verb, args),
+                None if other == ConnectionCommand::Select => self.select(args),
+                None => self.connection.run(other, args),
             },
         }
     }
 
-    /// A command that is refused spoils what is queued; EXEC itself ends it.
-    fn refused(&mut self, row: &SessionRow, error: crate::error::Error) -> Result<Reply> {
-        if row.verb != Verb::Exec {
+    /// Handles a refused command. It spoils the queue, and a refused EXEC ends it.
+    fn refused(&mut self, known: Known, error: crate::error::Error) -> Result<Reply> {
+        if known.0 != ConnectionCommand::Exec {
             self.spoil();
             return Err(error);
         }
@@ -170,16 +172,16 @@ impl Session {
     }
 
     fn queue_command(&mut self, name: &[u8], argv: &[&[u8]]) -> Reply {
-        let Some(row) = find_command(name) else {
+        let Some(entry) = find_command(name) else {
             self.spoil();
             return unknown(argv);
         };
-        if !fits(row.arity, argv.len()) {
+        if !fits(entry.command.arity, argv.len()) {
             self.spoil();
-            return Reply::Error(wrong_number(row.name).message().to_owned());
+            return Reply::Error(wrong_number(entry.command.name).message().to_owned());
         }
         match &mut self.queue {
-            Some(queue) => queue.push(Queued::Command(row), argv),
+            Some(queue) => queue.push(Queued::Command(entry), argv),
             None => Reply::Nil,
         }
     }
@@ -230,15 +232,10 @@ impl Session {
         Ok(refusal.unwrap_or(Reply::Array(replies)))
     }
 
-    fn exec_into(
-        &mut self,
-        row: &SessionRow,
-        argv: &[&[u8]],
-        sink: &mut dyn ReplySink,
-    ) -> Result<()> {
-        let refusal = match connection::check(row, argv) {
+    fn exec_into(&mut self, known: Known, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
+        let refusal = match connection::check(known, argv) {
             Ok(()) => self.run_queue(&mut Into(sink))?,
-            Err(error) => Some(self.refused(row, error)?),
+            Err(error) => Some(self.refused(known, error)?),
         };
         if let Some(reply) = refusal {
             reply.write_to(sink);
@@ -246,7 +243,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs what is queued; what EXEC replies instead of the answers, if it did not run.
+    /// Runs the queue. Returns the reply of EXEC if the queue did not run.
     fn run_queue(&mut self, answers: &mut dyn Answers) -> Result<Option<Reply>> {
         let Some(queue) = self.queue.take() else {
             return Ok(Some(Reply::Error("ERR EXEC without MULTI".to_owned())));

@@ -1,45 +1,44 @@
-//! Commands between MULTI and EXEC, and how EXEC runs them: under the locks of all their keys,
-//! over one moment, into one batch.
+//! The commands between MULTI and EXEC. EXEC runs them under the locks of all their keys, at one
+//! read point, and commits once.
 
 use super::connection::{self, Connection};
-use super::table::Verb;
 use crate::commands::args::Args;
-use crate::commands::dispatch::{as_reply, finish, run_into};
-use crate::commands::generated::dispatch::run;
-use crate::commands::plan::{Planned, scope_of};
+use crate::commands::bound::{BoundCommand, scope_of};
+use crate::commands::dispatch::{as_reply, finish};
+use crate::commands::entry::Entry;
 use crate::commands::reply::Reply;
+use crate::commands::schema::connection::ConnectionCommand;
 use crate::commands::sink::{Head, ReplySink};
-use crate::commands::spec::Row;
 use crate::error::Result;
-use crate::types::Db;
-use crate::types::store::Scope;
-use crate::types::txn::Tx;
-use crate::types::watch::Watches;
+use crate::txn::Db;
+use crate::txn::Tx;
+use crate::txn::execution::Scope;
+use crate::txn::watch::Watches;
 
-/// See the module's documentation.
+/// The commands queued after MULTI.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     commands: Vec<(Queued, Vec<Vec<u8>>)>,
-    /// A command was refused: EXEC will refuse all.
+    /// Whether a command was refused, so that EXEC fails.
     pub(super) spoiled: bool,
-    /// Memory that the commands take, about.
+    /// The approximate memory of the commands.
     pub(super) bytes: usize,
 }
 
-/// What is queued.
+/// A queued command.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Queued {
     /// A command of the store.
-    Command(&'static Row),
+    Command(&'static Entry),
     /// A command of the connection.
-    Own(Verb),
+    Own(ConnectionCommand),
 }
 
-/// Where the replies of the commands go.
+/// Receives the replies of the commands.
 pub(super) trait Answers {
-    /// So many commands are about to run.
+    /// Announces that `len` commands are about to run.
     fn begin(&mut self, len: usize);
-    /// Runs a command. Its error is its reply, and it has changed nothing.
+    /// Runs a command. An error of the command becomes its reply and changes nothing.
     fn run(&mut self, step: &Step<'_>, tx: &mut Tx<'_>, own: &mut Connection) -> Result<()>;
 }
 
@@ -48,15 +47,15 @@ impl Answers for Vec<Reply> {
 
     fn run(&mut self, step: &Step<'_>, tx: &mut Tx<'_>, own: &mut Connection) -> Result<()> {
         let reply = match step.what {
-            Queued::Command(row) => step.attempt(tx, |tx, args| run(row.name, tx, args)),
-            Queued::Own(verb) => step.run_own(verb, tx, own),
+            Queued::Command(entry) => step.attempt(tx, |tx, args| entry.run(tx, args)),
+            Queued::Own(own_command) => step.run_own(own_command, tx, own),
         };
         self.push(reply.or_else(as_reply)?);
         Ok(())
     }
 }
 
-/// Replies that go to a receiver.
+/// Writes the replies to a sink.
 pub(super) struct Into<'s>(pub(super) &'s mut dyn ReplySink);
 
 impl Answers for Into<'_> {
@@ -67,14 +66,16 @@ impl Answers for Into<'_> {
     fn run(&mut self, step: &Step<'_>, tx: &mut Tx<'_>, own: &mut Connection) -> Result<()> {
         let begin = self.0.position();
         let done = match step.what {
-            Queued::Command(row) => step.attempt(tx, |tx, args| run_into(row, tx, args, self.0)),
-            Queued::Own(verb) => step.run_own(verb, tx, own).map(|reply| reply.write_to(self.0)),
+            Queued::Command(entry) => step.attempt(tx, |tx, args| entry.run_into(tx, args, self.0)),
+            Queued::Own(own_command) => {
+                step.run_own(own_command, tx, own).map(|reply| reply.write_to(self.0))
+            }
         };
         finish(done, begin, self.0)
     }
 }
 
-/// A command of the queue and the database it is for.
+/// A queued command and its database.
 pub(super) struct Step<'a> {
     what: Queued,
     argv: Vec<&'a [u8]>,
@@ -89,7 +90,7 @@ impl Queue {
         Reply::Status("QUEUED")
     }
 
-    /// EXEC: the database that is selected afterwards; `None` if a watched key was changed.
+    /// Runs EXEC. Returns the database selected afterwards, or `None` if a watched key has changed.
     pub(super) fn run(
         &self,
         db: &Db,
@@ -98,7 +99,7 @@ impl Queue {
         answers: &mut dyn Answers,
     ) -> Result<Option<u32>> {
         let (steps, database) = self.steps(db);
-        let planned: Vec<Planned<'_>> = steps.iter().filter_map(Step::planned).collect();
+        let bound: Vec<BoundCommand<'_>> = steps.iter().filter_map(Step::bound).collect();
         let mut run_all = |tx: &mut Tx<'_>| {
             if watches.changed(tx.store())? {
                 return Ok(None);
@@ -107,11 +108,11 @@ impl Queue {
             steps.iter().try_for_each(|step| answers.run(step, tx, connection))?;
             Ok(Some(database))
         };
-        let only_reads = planned.iter().all(|command| !command.writes());
+        let only_reads = bound.iter().all(|command| !command.writes());
         if only_reads && watches.is_empty() {
             return db.read(&mut run_all);
         }
-        let mut scope = scope_of(planned.iter());
+        let mut scope = scope_of(bound.iter());
         if let Scope::Keys(keys) = &mut scope {
             keys.extend(watches.keys());
         }
@@ -119,13 +120,13 @@ impl Queue {
         db.settled(done)
     }
 
-    /// The commands with their databases, and the database selected after the last.
+    /// The commands with their databases, and the database selected after the last one.
     fn steps(&self, db: &Db) -> (Vec<Step<'_>>, u32) {
         let mut database = db.database();
         let mut steps = Vec::with_capacity(self.commands.len());
         for (what, argv) in &self.commands {
             let argv: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
-            if let Queued::Own(Verb::Select) = what {
+            if let Queued::Own(ConnectionCommand::Select) = what {
                 database = selected(db, &argv).unwrap_or(database);
             }
             steps.push(Step { what: *what, argv, database });
@@ -134,7 +135,7 @@ impl Queue {
     }
 }
 
-/// What SELECT selects.
+/// The database that a SELECT selects.
 fn selected(db: &Db, argv: &[&[u8]]) -> Result<u32> {
     let number = connection::database(&mut Args::new(argv.get(1..).unwrap_or_default()))?;
     db.select(number)?;
@@ -142,16 +143,16 @@ fn selected(db: &Db, argv: &[&[u8]]) -> Result<u32> {
 }
 
 impl<'a> Step<'a> {
-    fn planned(&self) -> Option<Planned<'_>> {
+    fn bound(&self) -> Option<BoundCommand<'_>> {
         match self.what {
-            Queued::Command(row) => {
-                Some(Planned { row, argv: &self.argv, database: self.database })
+            Queued::Command(entry) => {
+                Some(BoundCommand { entry, argv: &self.argv, database: self.database })
             }
             Queued::Own(_) => None,
         }
     }
 
-    /// Runs a command of the store; if it fails, it has changed nothing.
+    /// Runs a command of the store. If it fails, it changes nothing.
     fn attempt<T>(
         &self,
         tx: &mut Tx<'_>,
@@ -162,12 +163,17 @@ impl<'a> Step<'a> {
     }
 
     /// Runs a command of the connection.
-    fn run_own(&self, verb: Verb, tx: &Tx<'_>, own: &mut Connection) -> Result<Reply> {
-        if verb == Verb::Select {
+    fn run_own(
+        &self,
+        command: ConnectionCommand,
+        tx: &Tx<'_>,
+        own: &mut Connection,
+    ) -> Result<Reply> {
+        if command == ConnectionCommand::Select {
             let number = connection::database(&mut self.args())?;
             return tx.space_of(number).map(|_| Reply::OK);
         }
-        own.run(verb, self.args())
+        own.run(command, self.args())
     }
 
     fn args(&self) -> Args<'_> {

@@ -1,5 +1,5 @@
-//! What only we can tell of a session; its replies are compared with a real Redis in
-//! tests/differential.
+//! Properties of a session that replies do not show. tests/differential compares the replies with a
+//! real Redis.
 
 mod conversions;
 
@@ -61,7 +61,7 @@ fn what_was_watched_is_forgotten_in_every_way_a_connection_forgets() {
 #[test]
 fn commands_of_a_connection_are_misuse_elsewhere() {
     let db = db();
-    for row in SESSION_ROWS {
+    for (_, row) in CONNECTION {
         let error = db.command(&[row.name.to_ascii_lowercase().as_bytes()]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Misuse);
         assert!(error.message().contains("session"), "{error:?}");
@@ -93,7 +93,7 @@ fn a_session_on_a_snapshot_reads_and_one_on_a_transaction_is_part_of_it() {
     assert_eq!(db.get(b"k").unwrap().as_deref(), Some(&b"3"[..]));
 }
 
-/// EXEC holds the locks of its keys, so others cannot make it fail.
+/// EXEC locks its keys, so other writers cannot make it fail.
 #[test]
 fn exec_without_watch_loses_nothing_and_never_fails() {
     let db = db();

@@ -1,17 +1,19 @@
-//! A copy of the store as of one moment, in a directory of its own, made while writes go on.
+//! Checkpoints and backups: copies of the store as of one moment, made while writes go on.
 //!
-//! 1. the tables of the present version are taken, and the log is kept from where they end;
-//! 2. the log is synced: what is in it by now belongs to the copy, what comes later does not. In
-//!    this order, since what a table left out was decided by commits that are in the log by then;
-//! 3. tables are linked (a checkpoint) or copied (a backup), under their numbers, which their
-//!    checksums cover. The log is copied, never linked: the store goes on writing to its own;
-//! 4. a manifest that names them, with a cut for every segment of the log, and CURRENT;
-//! 5. the directory, complete and synced, gets its name (`target`).
+//! 1. the current version is captured, and the log from where its tables end is pinned;
+//! 2. the log is synced. What it holds by now belongs to the copy, and what comes later does not.
+//!    This comes after step 1 because the commits that decided what a table leaves out are in the
+//!    log by then;
+//! 3. tables are linked (checkpoint) or copied (backup) under their numbers, which their checksums
+//!    cover. The log is always copied, since the store continues to write to its own;
+//! 4. a manifest is written that names the tables and records where each log segment ends, and
+//!    then CURRENT;
+//! 5. the directory, complete and synced, gets its final name (`target`).
 //!
-//! Nothing that fails here touches the store, but for the sync of its log.
+//! A failure leaves the store untouched, except that a failed sync of its log degrades it.
 //!
-//! Threads: any number of copies run at once. `close` waits for them, and they end soon after it
-//! has begun.
+//! Threads: any number of copies may run at once. `close` waits for them, and they end soon after
+//! it begins.
 
 mod target;
 mod transfer;
@@ -22,121 +24,130 @@ use std::sync::Arc;
 
 use crate::engine::core::Core;
 use crate::engine::entry::Sequence;
-use crate::engine::install::snapshot_edit;
+use crate::engine::handle::Engine;
 use crate::engine::version::current::set_current;
-use crate::engine::version::{LogState, ManifestWriter};
-use crate::engine::view::Version;
+use crate::engine::version::{LogState, ManifestWriter, Version};
 use crate::engine::wal::header::FILE_HEADER_BYTES;
-use crate::engine::wal::{Cut, KeptLog, Log, LogPosition, SyncFile};
+use crate::engine::wal::{Cut, Log, LogPosition, SegmentPin, SyncFile};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::FileSystem;
 
-pub(crate) use target::Target;
-use transfer::{Stop, Transfer};
+pub(crate) use target::TargetDir;
+use transfer::{Transfer, TransferEnd};
 
-/// What is told of a backup while it runs: bytes copied, and bytes in all. Breaking ends it.
+/// Receives the progress of a backup: bytes copied so far, and bytes in total. Returning `Break`
+/// ends the backup.
 pub type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'a;
 
-/// How tables get into the copy.
+/// How tables get into a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tables {
-    /// A second name for the same file: no time, no space, the same file system.
+enum CopyMethod {
+    /// By a hard link: it takes no time and no space, but needs the same file system.
     Link,
-    /// Byte by byte, then read back and checked.
+    /// By copying the bytes, which are then read back and checked.
     Copy,
 }
 
-/// What a copy consists of. Nothing of it vanishes as long as this lives.
-struct Contents<'a> {
+/// What a copy consists of. None of it is deleted while this lives.
+struct CopyContents<'a> {
     version: Version,
     last_sequence: Sequence,
-    /// Where the log begins, and the segments of which a part is copied.
+    /// Where the log begins.
     start: LogPosition,
+    /// The segments to copy, with the end of each.
     cuts: Vec<Cut>,
-    _kept: KeptLog<'a>,
+    _pin: SegmentPin<'a>,
 }
 
-impl Core {
-    /// A copy in `dir`, which must not exist, on the store's own file system, by hard links.
-    pub(crate) fn checkpoint(&self, dir: &Path) -> Result<()> {
-        if self.fs.is_volatile() {
+impl Engine {
+    /// Copies the store to `dir` by hard links. `dir` must not exist and must be on the same file
+    /// system.
+    ///
+    /// The time does not depend on the size of the store, and reads and writes go on. The copy
+    /// holds every commit that returned before this call, and opens as a store of its own.
+    pub fn checkpoint(&self, dir: &Path) -> Result<()> {
+        let core = &self.core;
+        if core.fs.is_volatile() {
             let message = "a store in memory has no files to link: make a backup instead";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        self.duplicate(&self.fs, dir, Tables::Link, &mut |_, _| ControlFlow::Continue(()))?;
+        core.duplicate(&core.fs, dir, CopyMethod::Link, &mut |_, _| ControlFlow::Continue(()))?;
         Ok(())
     }
 
-    /// A copy in `dir` of any file system; `false` if `progress` ended it.
-    pub(crate) fn backup(
+    /// Copies the store to `dir` of any file system while reads and writes go on. `dir` must not
+    /// exist.
+    ///
+    /// The copy is read back and compared with its checksums. It holds every commit that returned
+    /// before this call, and opens as a store of its own. Returns `false` if `progress` ended the
+    /// backup; nothing is left of it then.
+    pub fn backup(
         &self,
         fs: &Arc<dyn FileSystem>,
         dir: &Path,
         progress: &mut Progress<'_>,
     ) -> Result<bool> {
-        self.duplicate(fs, dir, Tables::Copy, progress)
+        self.core.duplicate(fs, dir, CopyMethod::Copy, progress)
     }
+}
 
+impl Core {
     fn duplicate(
         &self,
         fs: &Arc<dyn FileSystem>,
         dir: &Path,
-        tables: Tables,
+        tables: CopyMethod,
         progress: &mut Progress<'_>,
     ) -> Result<bool> {
         let _running = self.copying.read();
         let log = self.writable()?;
-        let target = Target::begin(fs, dir, &self.dir)?;
+        let target = TargetDir::begin(fs, dir, &self.dir)?;
         let contents = self.capture(log)?;
         let mut transfer = Transfer::new(self, &target, contents.bytes(tables), progress);
         match transfer.all(&contents, tables) {
-            Err(Stop::Cancelled) => return Ok(false),
-            Err(Stop::Failed(error)) => return Err(error),
+            Err(TransferEnd::Cancelled) => return Ok(false),
+            Err(TransferEnd::Failed(error)) => return Err(error),
             Ok(()) => {}
         }
-        self.describe(&target, &contents)?;
+        self.write_manifest(&target, &contents)?;
         target.publish()?;
         Ok(true)
     }
 
-    /// Steps 1 and 2.
-    fn capture<'a>(&self, log: &'a Log) -> Result<Contents<'a>> {
+    /// Performs steps 1 and 2.
+    fn capture<'a>(&self, log: &'a Log) -> Result<CopyContents<'a>> {
         let guard = self.manifest.lock();
         self.health.check()?;
         let manifest = guard.as_ref();
         let manifest =
             manifest.ok_or_else(|| Error::new(ErrorKind::Closed, "the store has been closed"))?;
-        // Version and start of the log change together, and only under this lock.
+        // The version and the start of the log change together, and only under this lock.
         let start = manifest.log.start;
         let version = self.view.load().version.clone();
         let last_sequence = self.sequences.visible();
-        let kept = log.keep_from(start);
+        let pin = log.pin_from(start);
         drop(guard);
         let end = log.sync_all()?;
         let cuts = cuts_between(start, end, log.segments());
-        Ok(Contents { version, last_sequence, start, cuts, _kept: kept })
+        Ok(CopyContents { version, last_sequence, start, cuts, _pin: pin })
     }
 
-    /// Step 4.
-    fn describe(&self, target: &Target, contents: &Contents<'_>) -> Result<()> {
+    /// Performs step 4.
+    fn write_manifest(&self, target: &TargetDir, contents: &CopyContents<'_>) -> Result<()> {
         let (fs, dir) = (&**target.fs(), target.dir());
         let sync_file = Arc::new(SyncFile::open(fs, dir)?);
         let number = self.numbers.allocate();
         let log = contents.log_state(number);
         let synced = log.cuts.last().map(|&(segment, end)| LogPosition::new(segment, end));
-        let edit = snapshot_edit(
-            self.trees.iter().map(|tree| tree.config.name.as_str()),
-            &contents.version,
-            log,
-            self.numbers.peek(),
-            contents.last_sequence,
-        );
+        let names = self.trees.iter().map(|tree| tree.config.name.as_str());
+        let version = &contents.version;
+        let edit = version.as_edit(names, log, self.numbers.peek(), contents.last_sequence);
         let manifest = ManifestWriter::create(
             Arc::clone(target.fs()),
             dir,
             number,
             &edit.encode(),
-            // Its own: what happens there is no fault of the store.
+            // A health of its own: a failure in the copy does not degrade the store.
             Arc::default(),
             Arc::clone(&sync_file),
         )?;
@@ -147,24 +158,24 @@ impl Core {
     }
 }
 
-impl Contents<'_> {
-    /// How much will be copied.
-    fn bytes(&self, tables: Tables) -> u64 {
+impl CopyContents<'_> {
+    /// Number of bytes to copy.
+    fn bytes(&self, tables: CopyMethod) -> u64 {
         let log: u64 = self.cuts.iter().map(|cut| cut.1 - self.first_offset(cut.0)).sum();
-        let files = self.version.trees.iter().flat_map(|levels| levels.files());
+        let files = self.version.files();
         match tables {
-            Tables::Link => log,
-            Tables::Copy => log + files.map(|file| file.meta().size).sum::<u64>(),
+            CopyMethod::Link => log,
+            CopyMethod::Copy => log + files.map(|file| file.meta().size).sum::<u64>(),
         }
     }
 
-    /// The first byte of a segment that is copied, after its header.
+    /// Offset of the first byte of a segment that is copied, after its header.
     fn first_offset(&self, segment: u64) -> u64 {
         first_offset(self.start, segment)
     }
 
-    /// What the copy's manifest says of the log. It begins with the first segment that is there,
-    /// or, if all is in tables, at a number that no segment has.
+    /// The log state for the manifest of the copy. It begins with the first segment of the copy or,
+    /// if everything is in tables, at a number that no segment has.
     fn log_state(&self, unused: u64) -> LogState {
         let start = match self.cuts.first() {
             Some(&(segment, _)) if segment == self.start.segment => self.start,
@@ -180,7 +191,7 @@ fn first_offset(start: LogPosition, segment: u64) -> u64 {
     from_start.max(FILE_HEADER_BYTES)
 }
 
-/// Where each segment ends that holds records of the log from `start` to `end`.
+/// The segments that hold records of the log between `start` and `end`, with the end of each.
 fn cuts_between(start: LogPosition, end: LogPosition, segments: Vec<Cut>) -> Vec<Cut> {
     let within = segments.into_iter().filter(|cut| cut.0 >= start.segment && cut.0 <= end.segment);
     let mut cuts: Vec<Cut> = within

@@ -1,9 +1,9 @@
-//! The directory that a copy is made in: under a name of its own until it is complete.
+//! The directory that a copy is made in. It has a temporary name until the copy is complete.
 //!
-//! Invariants: the final name appears at once, with everything in it synced; until then nothing
-//! but this deletes or opens the directory, which is locked as that of an open store. What fails
-//! is taken away; what a crash leaves has no CURRENT or is complete, never something in between,
-//! and is cleared by the next attempt.
+//! Invariants: the final name appears in one step, with everything in the directory synced. Until
+//! then the directory is locked like that of an open store, so nothing else opens or deletes it. A
+//! copy that fails is removed. What a crash leaves behind either has no CURRENT or is complete, and
+//! the next attempt clears it.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,9 +14,9 @@ use crate::engine::files::{FileKind, lock_path};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::{FileSystem, LockGuard};
 
-/// See the module's documentation.
+/// The target directory of a copy. Dropping it before [`TargetDir::publish`] removes it.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct TargetDir {
     fs: Arc<dyn FileSystem>,
     parent: PathBuf,
     finished: PathBuf,
@@ -25,13 +25,13 @@ pub(crate) struct Target {
     _lock: Box<dyn LockGuard>,
 }
 
-impl Target {
-    /// A directory that will be named `dir`, which must not exist; its parent must.
+impl TargetDir {
+    /// Prepares a directory that will be named `dir`. `dir` must not exist, but its parent must.
     pub(crate) fn begin(fs: &Arc<dyn FileSystem>, dir: &Path, store: &Path) -> Result<Self> {
         let name = dir.file_name().ok_or_else(|| invalid(dir, "this names no directory"))?;
         let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
-        // Other calls follow no symbolic links.
+        // Other calls do not follow symbolic links.
         let parent = fs.resolve(parent).map_err(|e| Error::io("look for", parent, &e))?;
         if parent.starts_with(store) {
             return Err(invalid(dir, "a copy cannot be made inside the store itself"));
@@ -48,30 +48,30 @@ impl Target {
         Ok(target)
     }
 
-    /// Where to write.
+    /// The directory to write to.
     pub(crate) fn dir(&self) -> &Path {
         &self.partial
     }
 
-    /// How to write.
+    /// The file system to write to.
     pub(crate) fn fs(&self) -> &Arc<dyn FileSystem> {
         &self.fs
     }
 
-    /// Gives the directory, in which everything is synced, its name.
+    /// Gives the directory its final name. Everything in it must be synced.
     pub(crate) fn publish(mut self) -> Result<()> {
         must_not_exist(&*self.fs, &self.finished)?;
         let renamed = self.fs.rename(&self.partial, &self.finished);
         renamed.map_err(|e| Error::io("rename to", &self.finished, &e))?;
         self.published = true;
         self.fs.sync_dir(&self.parent).map_err(|e| {
-            // Not known to be durable, so not done: taken away like any other that failed.
+            // It may not be durable, so it has failed, and is removed.
             self.published = self.fs.rename(&self.finished, &self.partial).is_err();
             Error::io("sync the directory", &self.parent, &e)
         })
     }
 
-    /// Removes what is in the directory, and refuses to if something is not ours.
+    /// Removes the files in the directory. Fails if one of them is not a file of a store.
     fn clear(&self, lock_too: bool) -> Result<()> {
         let failed = |e: &io::Error| Error::io("clear", &self.partial, e);
         for name in self.fs.list(&self.partial).map_err(|e| failed(&e))? {
@@ -88,10 +88,10 @@ impl Target {
     }
 }
 
-impl Drop for Target {
+impl Drop for TargetDir {
     fn drop(&mut self) {
         if !self.published && self.clear(true).is_ok() {
-            // What cannot be removed now is cleared by the next copy of this name.
+            // If this fails, the next copy to this name clears the directory.
             let _ = self.fs.remove_dir(&self.partial);
         }
     }
@@ -104,7 +104,7 @@ fn must_not_exist(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     }
 }
 
-/// Makes the directory, or takes over what an earlier attempt left of it.
+/// Creates the directory, or takes over what an earlier attempt left behind, and locks it.
 fn occupy(fs: &dyn FileSystem, dir: &Path) -> Result<Box<dyn LockGuard>> {
     match fs.create_dir(dir) {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {

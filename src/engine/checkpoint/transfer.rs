@@ -1,16 +1,16 @@
-//! Step 3 of a copy: the files, one after the other.
+//! Step 3 of a copy: the files, one after another.
 //!
-//! What was copied is read back and compared with its checksums before it counts. Between pieces
-//! the user is told, and may end it; a store that is being closed ends it too.
+//! Copied bytes are read back and compared with their checksums. Between pieces the caller is told
+//! about the progress and may end the copy. A close of the store ends it too.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::target::Target;
-use super::{Contents, Progress, Tables};
-use crate::engine::cache::BlockCache;
+use super::target::TargetDir;
+use super::{CopyContents, CopyMethod, Progress};
 use crate::engine::core::Core;
 use crate::engine::files::{FileNumber, log_path, table_path};
+use crate::engine::sstable::BlockCache;
 use crate::engine::sstable::{Table, TableCounters};
 use crate::engine::version::TableFile;
 use crate::engine::wal::header::{FileHeader, SEGMENT_MAGIC};
@@ -18,38 +18,38 @@ use crate::engine::wal::reader::RecordReader;
 use crate::error::{Error, Result};
 use crate::io::fs::File;
 
-/// Bytes copied at once.
+/// Number of bytes to copy at once.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Why a transfer has ended early.
+/// Why a transfer ended early.
 #[derive(Debug)]
-pub(super) enum Stop {
-    /// The user wanted it to.
+pub(super) enum TransferEnd {
+    /// The caller asked for it.
     Cancelled,
     /// It failed.
     Failed(Error),
 }
 
-impl From<Error> for Stop {
+impl From<Error> for TransferEnd {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
-type Step = std::result::Result<(), Stop>;
+type Step = std::result::Result<(), TransferEnd>;
 
-/// The files on their way.
+/// A running transfer.
 pub(super) struct Transfer<'a, 'p> {
     core: &'a Core,
-    target: &'a Target,
+    target: &'a TargetDir,
     done: u64,
     total: u64,
     progress: &'a mut Progress<'p>,
     piece: Vec<u8>,
 }
 
-/// A file that is being copied, with its name for errors.
-struct Ends<'a> {
+/// The source and the copy of a file, with their paths for errors.
+struct CopyPair<'a> {
     from: (&'a dyn File, &'a Path),
     to: (&'a dyn File, &'a Path),
 }
@@ -57,20 +57,20 @@ struct Ends<'a> {
 impl<'a, 'p> Transfer<'a, 'p> {
     pub(super) fn new(
         core: &'a Core,
-        target: &'a Target,
+        target: &'a TargetDir,
         total: u64,
         progress: &'a mut Progress<'p>,
     ) -> Self {
         Self { core, target, done: 0, total, progress, piece: Vec::new() }
     }
 
-    /// All tables, then the log.
-    pub(super) fn all(&mut self, contents: &Contents<'_>, tables: Tables) -> Step {
+    /// Transfers all tables and then the log.
+    pub(super) fn all(&mut self, contents: &CopyContents<'_>, tables: CopyMethod) -> Step {
         self.moved(0)?;
-        for file in contents.version.trees.iter().flat_map(|levels| levels.files()) {
+        for file in contents.version.files() {
             match tables {
-                Tables::Link => self.link_table(file)?,
-                Tables::Copy => self.copy_table(file)?,
+                CopyMethod::Link => self.link_table(file)?,
+                CopyMethod::Copy => self.copy_table(file)?,
             }
         }
         for &(number, cut) in &contents.cuts {
@@ -79,12 +79,12 @@ impl<'a, 'p> Transfer<'a, 'p> {
         Ok(())
     }
 
-    /// `bytes` more are copied.
+    /// Reports that `bytes` more were copied.
     fn moved(&mut self, bytes: u64) -> Step {
         self.core.check_open()?;
         self.done += bytes;
         match (self.progress)(self.done, self.total).is_break() {
-            true => Err(Stop::Cancelled),
+            true => Err(TransferEnd::Cancelled),
             false => Ok(()),
         }
     }
@@ -101,11 +101,11 @@ impl<'a, 'p> Transfer<'a, 'p> {
         let source = self.core.fs.open(&from).map_err(|e| Error::io("open", &from, &e))?;
         let to = table_path(self.target.dir(), number);
         let copy = self.create(&to)?;
-        let ends = Ends { from: (&*source, &from), to: (&*copy, &to) };
-        self.copy_bytes(&ends, 0, file.meta().size)?;
+        let pair = CopyPair { from: (&*source, &from), to: (&*copy, &to) };
+        self.copy_bytes(&pair, 0, file.meta().size)?;
         copy.sync_all().map_err(|e| Error::io("sync", &to, &e))?;
         let checked = self.check_table(&to, number, file.meta().size);
-        // If the original is damaged, the error is to name that.
+        // If the original is damaged, the error should name the original.
         checked.or_else(|error| file.table()?.verify().and(Err(error)))?;
         Ok(())
     }
@@ -116,8 +116,8 @@ impl<'a, 'p> Transfer<'a, 'p> {
         Table::open(file, path.to_owned(), number, size, cache, counters)?.verify()
     }
 
-    /// The records of a segment from `first` to `cut`, where they were; the copy ends there, and
-    /// its header says so. What lies before is in tables.
+    /// Copies the records of a segment from `first` to `cut` to the same offsets. The copy ends at
+    /// `cut`, and its header says so. Tables hold what comes before `first`.
     fn copy_segment(&mut self, number: FileNumber, first: u64, cut: u64) -> Step {
         let from = log_path(&self.core.dir, number);
         let source = self.core.fs.open(&from).map_err(|e| Error::io("open", &from, &e))?;
@@ -125,7 +125,7 @@ impl<'a, 'p> Transfer<'a, 'p> {
         let copy = self.create(&to)?;
         let header = FileHeader { magic: SEGMENT_MAGIC, number, size: cut }.encode();
         copy.write_all_at(&header, 0).map_err(|e| Error::io("write", &to, &e))?;
-        self.copy_bytes(&Ends { from: (&*source, &from), to: (&*copy, &to) }, first, cut)?;
+        self.copy_bytes(&CopyPair { from: (&*source, &from), to: (&*copy, &to) }, first, cut)?;
         copy.sync_all().map_err(|e| Error::io("sync", &to, &e))?;
         let mut reader = RecordReader::open(&**self.target.fs(), to, number)?;
         let end = reader.replay(first, cut, |_, _| Ok(()))?;
@@ -140,9 +140,9 @@ impl<'a, 'p> Transfer<'a, 'p> {
         self.target.fs().create(path).map_err(|e| Error::io("create", path, &e))
     }
 
-    fn copy_bytes(&mut self, ends: &Ends<'_>, first: u64, end: u64) -> Step {
-        let (source, from) = ends.from;
-        let (copy, to) = ends.to;
+    fn copy_bytes(&mut self, pair: &CopyPair<'_>, first: u64, end: u64) -> Step {
+        let (source, from) = pair.from;
+        let (copy, to) = pair.to;
         let mut at = first;
         while at < end {
             let len = PIECE_BYTES.min(end - at);

@@ -1,95 +1,96 @@
-//! How what is above the engine takes part in compaction: a filter sees each entry that would
-//! survive and may let it go.
+//! Compaction filters: the layer above the engine sees each entry that would survive a merge, and
+//! may drop it.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::waste::{Suspect, Waste};
 use crate::engine::batch::TreeId;
 use crate::engine::entry::{Sequence, Tag, hash_key};
+use crate::engine::garbage::{Garbage, TableStats};
 use crate::engine::iter::{Iter, IterOptions};
-use crate::engine::snapshot::Pinned;
-use crate::engine::view::{GetOptions, View};
+use crate::engine::snapshot::{PinnedSequences, SnapshotPin};
+use crate::engine::sstable::CacheFill;
+use crate::engine::view::View;
 use crate::error::Result;
 
-/// What becomes of an entry.
+/// What a filter decides about an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It stays.
+    /// Keep the entry.
     Keep,
-    /// It goes, and so does every older version of the key among the files being merged. Only
-    /// for entries that no reader can reach: an older version in a deeper level would show again.
+    /// Drop the entry and every older version of its key among the merged files. This is allowed
+    /// only if no reader can reach the key: an older version in a deeper level would become
+    /// visible.
     Drop,
-    /// A delete takes its place, with its sequence; the ordinary rule decides when that may go.
+    /// Replace the entry with a tombstone of the same sequence number. The usual rules decide when
+    /// the tombstone is dropped.
     Tombstone,
 }
 
-/// Judges the entries of one compaction, in internal order.
+/// Decides about the entries of one compaction, in internal order.
 pub trait Filter: Send {
-    /// Called for the newest version of each key between two snapshots, deletes included.
+    /// Called for the newest version of each key between two snapshots, tombstones included.
     fn decide(&mut self, key: &[u8], tag: Tag, value: &[u8]) -> Result<Decision>;
 }
 
-/// Makes a filter for each compaction of a tree.
+/// Creates the filters for the compactions of a tree.
 pub trait FilterFactory: Send + Sync + std::fmt::Debug {
-    /// `None` if this compaction needs no filter.
+    /// A filter for one compaction; `None` if it needs none.
     fn filter(&self, job: &FilterJob) -> Result<Option<Box<dyn Filter>>>;
 
-    /// What of a table a filter made for the same job would let go. Must not read its blocks.
-    fn judge(&self, _: &FilterJob, _: &Suspect<'_>) -> Result<Waste> {
-        Ok(Waste::default())
+    /// Estimates how much of a table a filter for the same job would drop. Must not read the data
+    /// blocks of the table.
+    fn estimate_garbage(&self, _: &FilterJob, _: &TableStats<'_>) -> Result<Garbage> {
+        Ok(Garbage::default())
     }
 }
 
-/// What a filter or a judge may know and hold on to. Everything in it stays readable until the result of the
-/// compaction is installed, and the result is not installed before the log is synced through
-/// `pinned.current`.
+/// The read points of one compaction or garbage estimate.
+///
+/// Everything visible at them stays readable until the result of the compaction is installed. That
+/// happens only after the log is synced through `pinned.current`.
 #[derive(Clone, Debug)]
 pub struct FilterJob {
     /// The tree being compacted.
     pub tree: TreeId,
-    /// Whether no level below the output holds keys of its range. Not known to a judge.
+    /// Whether no level below the output holds keys of its range. Always `false` for an estimate.
     pub bottommost: bool,
-    /// The snapshots that count, the newest visible sequence included, and reserved numbers.
-    pub pinned: Arc<Pinned>,
-    /// Memtables and tables at the moment `pinned` was captured or later.
+    /// The snapshots to respect, the newest visible sequence number, and the reserved numbers.
+    pub pinned: Arc<PinnedSequences>,
+    /// The memtables and tables when `pinned` was captured, or later.
     pub view: Arc<View>,
 }
 
 impl FilterJob {
-    /// The newest visible sequence when the job began: nothing later may be judged.
+    /// The newest visible sequence number when the job began. Later entries must be kept.
     pub fn current(&self) -> Sequence {
         self.pinned.current.sequence()
     }
 
-    /// Every sequence some reader may look at, ascending, `current` last.
+    /// The sequence numbers at which readers may read, ascending, `current` last.
     pub fn sequences(&self) -> Vec<Sequence> {
-        let mut all: Vec<_> = self
-            .pinned
-            .snapshots
-            .iter()
-            .map(crate::engine::snapshot::SnapshotPin::sequence)
-            .collect();
+        let mut all: Vec<_> = self.pinned.snapshots.iter().map(SnapshotPin::sequence).collect();
         all.push(self.current());
         all.dedup();
         all
     }
 
-    /// Iterates over any tree as a reader at `sequence` would, leaving the cache as it is.
+    /// An iterator over any tree at `sequence`. It does not fill the block cache.
     pub fn iter(&self, tree: TreeId, sequence: Sequence, options: IterOptions) -> Result<Iter> {
-        let options = IterOptions { no_fill: true, ..options };
+        let options = IterOptions { cache_fill: CacheFill::Skip, ..options };
         Arc::clone(&self.view).iter(tree, sequence, options)
     }
 
-    /// As [`FilterJob::iter`], but over the tables alone. With [`FilterJob::recent`] before it,
-    /// this spares the memtables from being sorted for a few keys.
+    /// An iterator over the tables of `tree` at `sequence`, without the memtables. With a call of
+    /// [`FilterJob::recent`] before it, a lookup of a few keys need not sort the memtables.
     pub fn iter_tables(&self, tree: TreeId, sequence: Sequence) -> Result<Iter> {
-        let options = IterOptions { no_fill: true, ..IterOptions::default() };
+        let options = IterOptions { cache_fill: CacheFill::Skip, ..IterOptions::default() };
         Arc::clone(&self.view).iter_over(tree, sequence, options, false, &mut |_| Ok(true))
     }
 
-    /// What the memtables say of a key, a deletion being `Some(None)`; `None` if nothing.
+    /// The value of a key in the memtables: `Some(None)` if they hold a tombstone, `None` if they
+    /// hold no entry of the key.
     pub fn recent(
         &self,
         tree: TreeId,
@@ -99,9 +100,8 @@ impl FilterJob {
         self.view.get_from_memtables(tree, key, hash_key(key), sequence)
     }
 
-    /// The value of a key of any tree as a reader at `sequence` would find it, leaving the cache
-    /// as it is.
+    /// The value of a key of any tree at `sequence`. It does not fill the block cache.
     pub fn get(&self, tree: TreeId, key: &[u8], sequence: Sequence) -> Result<Option<Bytes>> {
-        self.view.get(tree, key, sequence, GetOptions { no_fill: true })
+        self.view.get(tree, key, sequence, CacheFill::Skip)
     }
 }

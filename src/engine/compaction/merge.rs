@@ -1,56 +1,62 @@
-//! The executor's inner loop: entries of the inputs in order, minus what nobody can see.
+//! The inner loop of a compaction or flush: writes the entries of the inputs in order, without
+//! those that no reader can see.
 
 use super::filter::{Decision, Filter};
-use super::survival::Survival;
-use super::write::Outputs;
-use crate::engine::entry::{Kind, Tag};
-use crate::engine::iter::cursor::Cursor;
+use super::output::TableOutputs;
+use super::visibility::Visibility;
+use crate::engine::cursor::Cursor;
+use crate::engine::entry::{EntryKind, Tag};
 use crate::error::Result;
 
-/// What a merge did, for the statistics.
+/// Counts of one merge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct MergeStats {
     /// Entries read.
     pub read: u64,
-    /// Entries dropped because a newer version hides them.
+    /// Entries dropped because a newer version shadows them.
     pub shadowed: u64,
-    /// Entries the filter dropped or turned into tombstones.
+    /// Entries that the filter dropped or turned into tombstones.
     pub filtered: u64,
-    /// Tombstones that reached the bottom.
+    /// Tombstones dropped because nothing older is below them.
     pub elided: u64,
 }
 
-/// A question about a key.
+/// A predicate of a key.
 type KeyTest<'a> = Box<dyn FnMut(&[u8]) -> bool + 'a>;
 
 /// The rules of one merge.
 pub struct Merge<'a> {
-    /// Which versions are visible to someone.
-    pub survival: Survival,
-    /// Takes part, if the tree has one.
+    /// Tells which versions some reader can see.
+    pub visibility: Visibility,
+    /// The compaction filter, if there is one.
     pub filter: Option<Box<dyn Filter>>,
-    /// Whether no older version of a key can exist outside the inputs, so a delete of it may go.
+    /// Whether no older version of a key can exist outside the inputs, so that its tombstone may be
+    /// dropped.
     pub is_bottom: KeyTest<'a>,
-    /// Called after about each mebibyte with the bytes written since: may sleep, yield to more
-    /// urgent work, or stop the merge with an error.
+    /// Called after each mebibyte or so with the bytes read since the last call. It may sleep,
+    /// yield to more urgent work, or stop the merge with an error.
     pub pause: Box<dyn FnMut(u64) -> Result<()> + 'a>,
-    /// Whether a table that ends before this key saves later merges work.
+    /// Whether finishing a table before this key saves later merges work.
     pub cut_before: KeyTest<'a>,
 }
 
 const PAUSE_BYTES: u64 = 1 << 20;
 
 impl Merge<'_> {
-    /// Reads `inputs` to the end.
-    pub fn run(mut self, inputs: &mut impl Cursor, outputs: &mut Outputs<'_>) -> Result<Tally> {
-        let mut tally = Tally::default();
+    /// Merges `inputs` to their end.
+    pub fn run(
+        mut self,
+        inputs: &mut impl Cursor,
+        outputs: &mut TableOutputs<'_>,
+    ) -> Result<MergeStats> {
+        let mut stats = MergeStats::default();
         let mut last_key = Vec::new();
         let mut unpaused = 0;
         inputs.seek_to_first()?;
         while inputs.valid() {
             let (key, tag, value) = (inputs.key(), inputs.tag(), inputs.value());
-            tally.read += 1;
-            if let Some(tag) = self.judge(key, tag, value, &mut tally)? {
+            stats.read += 1;
+            if let Some(tag) = self.surviving_tag(key, tag, value, &mut stats)? {
                 if outputs.is_open() && key != last_key && self.ends_table(key, outputs) {
                     outputs.finish_table()?;
                 }
@@ -65,26 +71,26 @@ impl Merge<'_> {
             }
             inputs.next()?;
         }
-        Ok(tally)
+        Ok(stats)
     }
 
-    fn ends_table(&mut self, key: &[u8], outputs: &Outputs<'_>) -> bool {
-        // Asked at every new key, since it keeps count of what the keys pass.
+    fn ends_table(&mut self, key: &[u8], outputs: &TableOutputs<'_>) -> bool {
+        // Called for every new key, since it keeps track of the keys it has passed.
         let cut = (self.cut_before)(key);
         cut || outputs.is_full()
     }
 
-    /// The tag under which the entry goes on, or `None` when it goes.
+    /// The tag with which the entry survives; `None` if it is dropped.
     #[inline]
-    fn judge(
+    fn surviving_tag(
         &mut self,
         key: &[u8],
         tag: Tag,
         value: &[u8],
-        tally: &mut Tally,
+        stats: &mut MergeStats,
     ) -> Result<Option<Tag>> {
-        if !self.survival.survives(key, tag) {
-            tally.shadowed += 1;
+        if !self.visibility.is_visible(key, tag) {
+            stats.shadowed += 1;
             return Ok(None);
         }
         let mut tag = tag;
@@ -92,17 +98,17 @@ impl Merge<'_> {
             match filter.decide(key, tag, value)? {
                 Decision::Keep => {}
                 Decision::Drop => {
-                    tally.filtered += 1;
+                    stats.filtered += 1;
                     return Ok(None);
                 }
                 Decision::Tombstone => {
-                    tally.filtered += u64::from(!tag.is_delete());
-                    tag = Tag::new(tag.sequence(), Kind::Delete);
+                    stats.filtered += u64::from(!tag.is_delete());
+                    tag = Tag::new(tag.sequence(), EntryKind::Delete);
                 }
             }
         }
-        if tag.is_delete() && self.survival.seen_by_all(tag) && (self.is_bottom)(key) {
-            tally.elided += 1;
+        if tag.is_delete() && self.visibility.is_visible_to_all(tag) && (self.is_bottom)(key) {
+            stats.elided += 1;
             return Ok(None);
         }
         Ok(Some(tag))

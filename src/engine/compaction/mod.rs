@@ -1,15 +1,13 @@
-//! Compaction: strategies decide (`pick`), one executor carries out (`merge`), a filter from above
-//! takes part.
+//! Compaction: the `picker` plans the next step, `merge` carries it out through the filter of the
+//! tree, and `output` writes the new tables. `crate::engine::compactor` ties these together.
 
 pub mod filter;
 pub mod merge;
-pub mod pick;
+pub mod output;
+pub mod picker;
 pub mod plan;
 pub mod rate;
-pub mod survival;
-pub mod waste;
-pub mod write;
+pub mod visibility;
 
 pub use filter::{Decision, Filter, FilterFactory, FilterJob};
 pub use plan::{Plan, Reason};
-pub use waste::{Needed, Suspect, Waste};

@@ -1,10 +1,10 @@
-//! What a strategy decides and the executor carries out.
+//! Compaction plans: what the picker decides and the compactor carries out.
 
 use std::sync::Arc;
 
 use crate::engine::version::TableFile;
 
-/// Why a plan was made, for the statistics.
+/// Why a merge was planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// Level 0 has too many files.
@@ -13,36 +13,36 @@ pub enum Reason {
     Size,
     /// A file holds mostly tombstones.
     Tombstones,
-    /// Much of a file is what the filter would let go.
-    Waste,
-    /// The user asked.
+    /// A file is mostly garbage.
+    Garbage,
+    /// The user asked for it.
     Manual,
 }
 
-/// One step of compaction in one tree.
+/// One compaction of one tree.
 #[derive(Clone, Debug)]
 pub enum Plan {
-    /// Merge files and write the result to a level.
+    /// Merges files and writes the result to one level.
     Merge {
-        /// Files by level, upper levels first.
+        /// The files to merge by level, upper levels first.
         inputs: Vec<(usize, Vec<Arc<TableFile>>)>,
-        /// Where the result goes.
+        /// The level of the result.
         output_level: usize,
-        /// Why.
+        /// Why the files are merged.
         reason: Reason,
     },
-    /// Give files to a deeper level as they are.
+    /// Moves files to a deeper level without reading them.
     Move {
-        /// The level they are in.
+        /// The level the files are in.
         from: usize,
-        /// The level they go to.
+        /// The level the files move to.
         to: usize,
         /// The files.
         files: Vec<Arc<TableFile>>,
     },
-    /// Remove files unread: nothing in them can be seen any more.
+    /// Drops files without reading them, since no reader can see anything in them.
     Drop {
-        /// The level they are in.
+        /// The level the files are in.
         level: usize,
         /// The files.
         files: Vec<Arc<TableFile>>,
@@ -50,7 +50,7 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// All files of the plan with their levels.
+    /// The files of the plan with their levels.
     pub fn files(&self) -> impl Iterator<Item = (usize, &Arc<TableFile>)> {
         let (merged, others) = match self {
             Self::Merge { inputs, .. } => (inputs.as_slice(), None),
@@ -63,7 +63,7 @@ impl Plan {
         )
     }
 
-    /// Bytes to be read.
+    /// Total size of the files of the plan.
     pub fn input_bytes(&self) -> u64 {
         self.files().map(|(_, file)| file.meta().size).sum()
     }

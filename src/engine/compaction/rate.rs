@@ -1,32 +1,33 @@
-//! A limit on bytes a second, shared by all compactions of a store.
+//! A limit on bytes per second, shared by all compactions of a store.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Tokens are bytes; a caller that overdraws sleeps until the account is level again.
+/// Limits a rate in bytes per second. A caller that takes more sleeps until its bytes are paid for.
 #[derive(Debug)]
 pub struct RateLimit {
     bytes_per_second: u64,
-    account: Mutex<Account>,
+    account: Mutex<TokenAccount>,
 }
 
 #[derive(Debug)]
-struct Account {
-    /// Up to when the bytes taken so far are paid for.
+struct TokenAccount {
+    /// When the bytes taken so far will be paid for.
     paid_until: Instant,
 }
 
-/// Longest single sleep, so that a stopping store is not kept waiting.
+/// Longest single sleep, so that a store that stops does not have to wait.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
 impl RateLimit {
-    /// 0 means no limit.
+    /// A limit of `bytes_per_second`; 0 means no limit.
     pub fn new(bytes_per_second: u64) -> Self {
-        Self { bytes_per_second, account: Mutex::new(Account { paid_until: Instant::now() }) }
+        Self { bytes_per_second, account: Mutex::new(TokenAccount { paid_until: Instant::now() }) }
     }
 
-    /// Takes `bytes`; sleeps as long as the limit asks, in short steps while `go_on` agrees.
+    /// Takes `bytes`, and sleeps as long as the limit demands. The sleep ends early once `go_on`
+    /// returns `false`.
     pub fn take(&self, bytes: u64, go_on: impl Fn() -> bool) {
         if self.bytes_per_second == 0 {
             return;

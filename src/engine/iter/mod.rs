@@ -1,7 +1,11 @@
-//! Iteration: the cursor interface, the merge of several cursors, and the user's view of it.
+//! Iterators over a tree: the live keys that one reader sees, in order.
+//!
+//! - `source`: cursors over a memtable, a table or a sorted level, which an iterator merges;
+//! - `tree_iter`: [`Iter`], the visible version of each key within bounds;
+//! - `view`: the iterators of a view.
 
-pub mod cursor;
-pub mod merge;
-mod user;
+pub(crate) mod source;
+mod tree_iter;
+mod view;
 
-pub use user::{Iter, IterOptions};
+pub use tree_iter::{Iter, IterOptions};

@@ -1,8 +1,9 @@
-//! Memory for memtable entries: appended, never moved, never freed before the whole arena.
+//! Memory for memtable entries. Entries are appended, never move, and are freed with the whole
+//! arena.
 //!
-//! An address is 32 bits: the chunk's index in the upper 15, the offset within it in units of
-//! eight bytes in the lower 17. Addresses grow with every allocation, so comparing two of them
-//! tells which entry was written later. Address 0 is never handed out.
+//! An address has 32 bits: the index of the chunk in the upper 15, and the offset within it, in
+//! units of eight bytes, in the lower 17. Addresses grow with every allocation, so comparing two of
+//! them tells which entry was written later. Address 0 is never handed out.
 //!
 //! Threads: one thread allocates at a time (`allocate` takes the guard of the memtable's writer
 //! lock as proof); any number read what has been published to them.
@@ -12,14 +13,14 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::sync::OnceLock;
 
-/// Where an entry lives.
+/// The position of an entry in its arena.
 pub(super) type Address = u32;
 
 const OFFSET_BITS: u32 = 17;
 const UNIT: usize = 8;
 const LARGEST_CHUNK: usize = UNIT << OFFSET_BITS;
 const SMALLEST_CHUNK: usize = 4096;
-/// Chunks are found through a directory of pages, so that an empty arena costs little.
+/// A directory of pages leads to the chunks, so that an empty arena costs little.
 const PAGE_BITS: u32 = 7;
 const PAGES: usize = 1 << (32 - OFFSET_BITS - PAGE_BITS);
 
@@ -28,7 +29,7 @@ struct Chunk {
     layout: Layout,
 }
 
-// SAFETY: a chunk is plain memory; who may write which part of it is the arena's business.
+// SAFETY: a chunk is plain memory; the arena controls who may write which part of it.
 unsafe impl Send for Chunk {}
 // SAFETY: as above.
 unsafe impl Sync for Chunk {}
@@ -49,7 +50,7 @@ impl Chunk {
     }
 }
 
-/// The chunks. Readers go through `at`; the writer through `allocate`.
+/// Memory in chunks. The writer calls `allocate`, readers call `at`.
 pub(super) struct Arena {
     pages: Box<[OnceLock<Page>]>,
 }
@@ -60,7 +61,7 @@ fn empty_slots<T>(count: usize) -> Box<[OnceLock<T>]> {
     (0..count).map(|_| OnceLock::new()).collect()
 }
 
-/// Where the next allocation goes. Owned by the memtable's writer lock.
+/// Where the next allocation goes. The writer lock of the memtable guards it.
 #[derive(Default)]
 pub(super) struct Tail {
     chunk: usize,
@@ -87,7 +88,7 @@ impl Arena {
         self.pages.get(index >> PAGE_BITS)?.get()?.get(index & ((1 << PAGE_BITS) - 1))?.get()
     }
 
-    /// Room for `bytes` bytes, aligned to eight; `None` when memory or addresses run out.
+    /// Allocates `bytes` bytes, aligned to eight; `None` when memory or addresses run out.
     pub(super) fn allocate(&self, tail: &mut Tail, bytes: usize) -> Option<(Address, *mut u8)> {
         let rounded = bytes.checked_next_multiple_of(UNIT)?;
         if tail.capacity - tail.used < rounded {
@@ -102,7 +103,7 @@ impl Arena {
         Some((address, unsafe { chunk.memory.add(offset) }))
     }
 
-    /// Begins a new chunk. What is left of the old one is never used, to keep addresses growing.
+    /// Begins a new chunk. The rest of the old one stays unused, so that addresses only grow.
     fn grow(&self, tail: &mut Tail, needed: usize) -> Option<()> {
         let index = tail.chunks;
         let doubled = SMALLEST_CHUNK << index.min(8);

@@ -1,5 +1,6 @@
-//! A cursor over a memtable, which may grow meanwhile: entries written after the cursor was made
-//! have later sequence numbers than its reader looks at, so it does not matter whether they show.
+//! A cursor over a memtable, which may grow meanwhile. Entries written after the cursor was made
+//! have later sequence numbers than its reader sees, so it does not matter whether the cursor
+//! passes them.
 //!
 //! The cursor copies a window of addresses out of the order and holds no lock between calls.
 
@@ -8,62 +9,63 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::arena::Address;
-use super::entries::Memtable;
-use super::order::{Order, Place, Target};
-use super::standing::Standing;
+use super::current_entry::CurrentEntry;
+use super::entries::Entries;
+use super::order::{Order, OrderPosition, Target};
+use super::table::Memtable;
+use crate::engine::cursor::Cursor;
 use crate::engine::entry::Tag;
-use crate::engine::iter::cursor::Cursor;
 use crate::error::Result;
 
 const FIRST_WINDOW: usize = 8;
 const LARGEST_WINDOW: usize = 256;
 
-/// Stands on an entry of a memtable.
+/// A position in a memtable.
 #[derive(Debug)]
 pub struct MemtableCursor {
-    /// On the entry at `at`.
-    standing: Standing,
+    /// The entry at index `at` of the window.
+    current: CurrentEntry,
     window: Vec<Address>,
-    /// Index into the window; out of it when the cursor is not valid.
+    /// Index into the window; outside of it when the cursor is not valid.
     at: usize,
     window_size: usize,
 }
 
 impl MemtableCursor {
-    /// A cursor that stands nowhere yet.
+    /// A cursor without a position. A seek gives it one.
     pub fn new(memtable: Arc<Memtable>) -> Self {
-        let standing = Standing::nowhere(memtable);
-        Self { standing, window: Vec::new(), at: 0, window_size: FIRST_WINDOW }
+        let current = CurrentEntry::unpositioned(memtable);
+        Self { current, window: Vec::new(), at: 0, window_size: FIRST_WINDOW }
     }
 
-    /// Stands at `at`.
+    /// Moves to index `at` of the window.
     #[inline]
-    fn stand(&mut self, at: usize) {
+    fn move_to(&mut self, at: usize) {
         self.at = at;
-        self.standing.stand_on(self.window.get(at).copied());
+        self.current.move_to(self.window.get(at).copied());
     }
 
-    /// Fills the window from the place that `find` returns, forward.
-    fn forward_from(&mut self, find: impl FnOnce(&Order, &Memtable) -> Place) {
-        self.window.clear();
-        {
-            let memtable = self.standing.memtable();
-            let order = memtable.ordered();
-            order.take_from(find(&order, memtable), self.window_size, &mut self.window);
-        }
-        self.stand(0);
+    /// Fills the window with entries from the position that `find` returns, and moves to the
+    /// first of them.
+    fn forward_from(&mut self, find: impl FnOnce(&Order, &Entries) -> OrderPosition) {
+        let (window, size) = (&mut self.window, self.window_size);
+        window.clear();
+        self.current.memtable().with_order(|order, entries| {
+            order.take_from(find(order, entries), size, window);
+        });
+        self.move_to(0);
     }
 
-    /// Fills the window with what comes before the place that `find` returns.
-    fn backward_from(&mut self, find: impl FnOnce(&Order, &Memtable) -> Place) {
-        self.window.clear();
-        {
-            let memtable = self.standing.memtable();
-            let order = memtable.ordered();
-            order.take_before(find(&order, memtable), self.window_size, &mut self.window);
-        }
-        // Wraps to an index outside when the window is empty: not valid.
-        self.stand(self.window.len().wrapping_sub(1));
+    /// Fills the window with entries before the position that `find` returns, and moves to the
+    /// last of them.
+    fn backward_from(&mut self, find: impl FnOnce(&Order, &Entries) -> OrderPosition) {
+        let (window, size) = (&mut self.window, self.window_size);
+        window.clear();
+        self.current.memtable().with_order(|order, entries| {
+            order.take_before(find(order, entries), size, window);
+        });
+        // With an empty window the index wraps around, and the cursor is not valid.
+        self.move_to(self.window.len().wrapping_sub(1));
     }
 
     fn widen(&mut self) {
@@ -74,26 +76,26 @@ impl MemtableCursor {
 impl Cursor for MemtableCursor {
     #[inline]
     fn valid(&self) -> bool {
-        self.standing.is_somewhere()
+        self.current.is_valid()
     }
 
     #[inline]
     fn key(&self) -> &[u8] {
-        self.standing.key()
+        self.current.key()
     }
 
     #[inline]
     fn tag(&self) -> Tag {
-        self.standing.tag()
+        self.current.tag()
     }
 
     #[inline]
     fn value(&self) -> &[u8] {
-        self.standing.value()
+        self.current.value()
     }
 
     fn value_bytes(&self) -> Bytes {
-        self.standing.value_bytes()
+        self.current.value_bytes()
     }
 
     fn seek_to_first(&mut self) -> Result<()> {
@@ -121,7 +123,7 @@ impl Cursor for MemtableCursor {
     #[inline]
     fn next(&mut self) -> Result<()> {
         let Some(&address) = self.window.get(self.at) else { return Ok(()) };
-        self.stand(self.at + 1);
+        self.move_to(self.at + 1);
         if !self.valid() {
             self.widen();
             self.forward_from(|order, entries| {
@@ -136,7 +138,7 @@ impl Cursor for MemtableCursor {
 
     fn prev(&mut self) -> Result<()> {
         let Some(&address) = self.window.get(self.at) else { return Ok(()) };
-        self.stand(self.at.wrapping_sub(1));
+        self.move_to(self.at.wrapping_sub(1));
         if !self.valid() {
             self.widen();
             self.backward_from(|order, entries| {
@@ -150,13 +152,13 @@ impl Cursor for MemtableCursor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::entry::{Kind, MAX_SEQUENCE, hash_key};
+    use crate::engine::entry::{EntryKind, MAX_SEQUENCE, hash_key};
     use proptest::prelude::*;
 
     fn filled(entries: &[(Vec<u8>, u64)]) -> Arc<Memtable> {
         let m = Arc::new(Memtable::new(1 << 16, false));
         for (key, sequence) in entries {
-            let tag = Tag::new(*sequence, Kind::Put);
+            let tag = Tag::new(*sequence, EntryKind::Put);
             m.insert(hash_key(key), key, tag, &sequence.to_le_bytes()).unwrap();
         }
         m
@@ -185,8 +187,8 @@ mod tests {
             // A scan in between builds the order early, so that the rest is inserted into it.
             MemtableCursor::new(Arc::clone(&m)).seek_to_first().unwrap();
             for (key, sequence) in late {
-                m.insert(hash_key(key), key, Tag::new(*sequence, Kind::Put), &sequence.to_le_bytes()).unwrap();
-                m.index_ahead();
+                m.insert(hash_key(key), key, Tag::new(*sequence, EntryKind::Put), &sequence.to_le_bytes()).unwrap();
+                m.update_order();
             }
             let expected = sorted(&entries);
             let mut cursor = MemtableCursor::new(m);

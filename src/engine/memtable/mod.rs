@@ -1,19 +1,29 @@
-//! What has been written and not yet flushed: an arena of entries, a hash index for point reads
-//! and an ordered index for scans.
+//! Memtables: writes that are not flushed yet. Each has an arena of entries, a hash index for
+//! point reads, and an order for scans.
 //!
-//! Measured choice (architecture): appending to an arena and a hash chain costs a fifth of a
-//! skip-list insert, and most memtables are never scanned. So the order is built only when asked:
-//! by a scan, by the flush, and for a while after a scan by the writer, so that the next scan has
-//! little to catch up.
+//! Appending to an arena and a hash chain costs a fifth of an insert into a skip list, and most
+//! memtables are never scanned. So the order is built only on demand: by a scan, by a flush, and
+//! for a while after a scan by the writer, so that the next scan has little to sort.
 //!
-//! Threads: one writer at a time (a lock), any number of readers. Point reads take no lock.
+//! - `arena`, `entries`: memory, and the layout of an entry in it;
+//! - `order`: the sorted addresses of entries;
+//! - `table`: [`Memtable`], which ties these together;
+//! - `current_entry`, `cursor`: walking a memtable;
+//! - `set`: [`MemtableSet`], the memtables of all trees.
+//!
+//! Threads: one writer at a time, which takes a lock, and any number of readers. Point reads take
+//! no lock.
 
 mod arena;
+mod current_entry;
 mod cursor;
 mod entries;
 mod order;
-mod standing;
+mod set;
+mod table;
 
 pub use cursor::MemtableCursor;
-pub use entries::{Found, Memtable};
+pub use entries::MemtableEntry;
 pub(crate) use order::RUN;
+pub use set::MemtableSet;
+pub use table::Memtable;

@@ -1,4 +1,4 @@
-//! Step 1: the directory and its lock.
+//! Step 1 of an open: the directory and its lock.
 
 use std::path::Path;
 
@@ -15,14 +15,15 @@ pub(super) fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     }
 }
 
-/// The name of a directory is durable only once its parent is synced. Done for every store that
-/// is being created, not only in a directory made just now: an earlier creation may have ended
-/// between the two.
+/// Makes the name of the directory durable by a sync of its parent.
+///
+/// Every creation of a store does this, also in a directory that exists: an earlier creation may
+/// have ended between making the directory and this sync.
 pub(super) fn sync_parent(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     let Some(parent) = dir.parent() else { return Ok(()) };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     match fs.sync_dir(parent) {
-        // A directory that others made for us, in one that is closed to us.
+        // Someone else created the directory, in a parent that we may not open.
         Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
         other => other.map_err(|e| Error::io("sync directory", parent, &e)),
     }

@@ -1,21 +1,23 @@
-//! Opens a store: finds what is there, replays the log, and begins a new life of it.
+//! Opens a store.
 //!
 //! 1. take the directory lock;
-//! 2. read CURRENT, the manifest it names, and so the set of tables and where the log begins;
-//! 3. replay the log into memtables (into tables when they grow too large);
-//! 4. make what was replayed durable, write a fresh manifest that says where old segments end,
-//!    point CURRENT at it;
-//! 5. remove what no one needs any more, begin a new log segment.
+//! 2. read CURRENT and the manifest it names: they tell which tables there are and where the log
+//!    begins;
+//! 3. replay the log into memtables, and into tables once these grow too large;
+//! 4. make the replayed log durable, write a new manifest that records where the old segments end,
+//!    and point CURRENT at it;
+//! 5. remove obsolete files and begin a new log segment.
 //!
-//! On a full disk a store whose process died still opens, so that something can be deleted: what
-//! it had in reserve is enough for a manifest, and the old one's space for the rest.
+//! A read-only open performs only steps 1 to 3. A crash at any point leaves a store that opens
+//! again.
 //!
-//! A crash at any point leaves a store that opens again. Opened read-only, only 1 to 3 happen.
+//! A store whose process died opens even on a full disk, so that data can be deleted: its reserve
+//! is large enough for a new manifest, and the space of the old manifest for the rest.
 
 mod directory;
-mod life;
+mod manifest_state;
+mod new_manifest;
 mod replay;
-mod stored;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,28 +26,30 @@ use std::sync::atomic::AtomicBool;
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
 
-use crate::engine::background::{self, Work};
-use crate::engine::cache::BlockCache;
+use crate::engine::activity::Activity;
+use crate::engine::background;
+use crate::engine::background_work::BackgroundWork;
+use crate::engine::committer::Committer;
 use crate::engine::compaction::rate::RateLimit;
 use crate::engine::config::{EngineConfig, Limits};
 use crate::engine::core::{Core, Tree};
 use crate::engine::files::{FileKind, FileNumbers};
+use crate::engine::memtable::MemtableSet;
 use crate::engine::open_files::OpenFiles;
 use crate::engine::snapshot::Sequences;
+use crate::engine::sstable::BlockCache;
 use crate::engine::sstable::TableCounters;
-use crate::engine::stats::Activity;
-use crate::engine::tables::TableOpener;
+use crate::engine::version::TableOpener;
 use crate::engine::version::read_current;
-use crate::engine::view::{MemtableSet, View};
+use crate::engine::view::View;
 use crate::engine::wal::{Log, SyncFile, SyncState};
-use crate::engine::write::Committer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::{FileSystem, LockGuard};
 
 use directory::{create_dir, sync_parent, take_lock};
-use stored::Stored;
+use manifest_state::ManifestState;
 
-/// A store being opened: read, but nothing written yet.
+/// A store that is being opened. Nothing has been written yet.
 struct Opening {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
@@ -62,17 +66,17 @@ pub(crate) fn open(fs: Arc<dyn FileSystem>, dir: &Path, config: EngineConfig) ->
     let opening = Opening::begin(fs, dir, config)?;
     let current = read_current(&*opening.fs, &opening.dir)?;
     let options = &opening.config.options;
-    let (stored, sync_state) = match current {
+    let (state, sync_state) = match current {
         Some(_) if options.error_if_exists => {
             return Err(invalid(dir, "a store exists already and error_if_exists is set"));
         }
         Some(number) => {
             let sync_state = SyncFile::read(&*opening.fs, &opening.dir)?;
-            (opening.read_stored(number, sync_state)?, sync_state)
+            (opening.read_manifest_state(number, sync_state)?, sync_state)
         }
         None => {
-            // First, since a store that has lost its CURRENT is damaged, not absent.
-            let nothing = opening.nothing_stored()?;
+            // Checked first: a store that has lost its CURRENT is damaged, not absent.
+            let nothing = opening.empty_state()?;
             if !options.create_if_missing || options.read_only {
                 return Err(invalid(dir, "there is no store and create_if_missing is off"));
             }
@@ -80,7 +84,7 @@ pub(crate) fn open(fs: Arc<dyn FileSystem>, dir: &Path, config: EngineConfig) ->
             (nothing, SyncState::default())
         }
     };
-    let core = opening.replay(&stored, sync_state)?;
+    let core = opening.replay(&state, sync_state)?;
     if !core.options.read_only {
         background::start(&core)?;
     }
@@ -125,33 +129,33 @@ impl Opening {
         Ok(Self { fs, dir, limits, cache, trees, names, lock: Some(lock), config })
     }
 
-    /// Steps 3 to 5.
-    fn replay(mut self, stored: &Stored, sync_state: SyncState) -> Result<Arc<Core>> {
-        let next = stored.next_file.max(self.number_after_all()?);
+    /// Performs steps 3 to 5.
+    fn replay(mut self, state: &ManifestState, sync_state: SyncState) -> Result<Arc<Core>> {
+        let next = state.next_file.max(self.number_after_all()?);
         let numbers = Arc::new(FileNumbers::starting_at(next));
-        let mut core = self.core(stored, numbers);
-        let replayed = core.replay_log(stored, sync_state)?;
-        let last = replayed.last_sequence.max(stored.last_sequence);
+        let mut core = self.core(state, numbers);
+        let replayed = core.replay_log(state, sync_state)?;
+        let last = replayed.last_sequence.max(state.last_sequence);
         core.sequences = Arc::new(Sequences::starting_after(last));
         if core.options.read_only {
             return Ok(Arc::new(core));
         }
-        // Not before: the reserve of the last life is among them, and is for this life, not for
-        // the tables of the replay.
+        // Not earlier: one of these files is the reserve of the last run. Its space is for the new
+        // manifest and log, not for the tables of the replay.
         core.remove(self.names.iter().filter(|name| is_temporary(name)));
-        let begun = core.begin_life(stored, &replayed);
-        let env = begun.inspect_err(|_| core.discard(&replayed.tables))?;
-        core.remove_leftovers(&self.names);
+        let written = core.write_new_manifest(state, &replayed);
+        let env = written.inspect_err(|_| core.discard(&replayed.tables))?;
+        core.remove_obsolete_files(&self.names);
         core.log = Some(Log::create(env, core.cuts())?);
         Ok(Arc::new(core))
     }
 
-    fn core(&mut self, stored: &Stored, numbers: Arc<FileNumbers>) -> Core {
+    fn core(&mut self, state: &ManifestState, numbers: Arc<FileNumbers>) -> Core {
         let options = self.config.options.clone();
         let scans = vec![false; self.trees.len()];
-        let set = MemtableSet::new(self.limits.write_buffer, &scans, stored.log.start);
+        let set = MemtableSet::new(self.limits.write_buffer, &scans, state.log.start);
         let view =
-            View { active: Arc::new(set), frozen: Vec::new(), version: stored.version.clone() };
+            View { active: Arc::new(set), immutable: Vec::new(), version: state.version.clone() };
         Core {
             fs: Arc::clone(&self.fs),
             dir: self.dir.clone(),
@@ -169,7 +173,7 @@ impl Opening {
             view: ArcSwap::from_pointee(view),
             publish: Mutex::new(()),
             committer: Committer::default(),
-            work: Work::default(),
+            work: BackgroundWork::default(),
             closed: AtomicBool::new(false),
             copying: RwLock::new(()),
             lock: Mutex::new(self.lock.take()),
@@ -177,7 +181,7 @@ impl Opening {
     }
 }
 
-/// A file that was never finished: no one needs it, whatever the manifest says.
+/// Whether a file was never completed. Nothing needs it, whatever the manifest says.
 fn is_temporary(name: &Path) -> bool {
     FileKind::parse(name) == Some(FileKind::Temporary)
 }

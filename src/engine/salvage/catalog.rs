@@ -1,8 +1,8 @@
-//! Which tables and which part of the log a damaged store consists of.
+//! The tables and the part of the log that a damaged store consists of.
 //!
-//! A manifest that reads as it should decides alone. Otherwise: of the manifests that are there,
-//! the newest with a complete first record is taken as far as it can be read, damage inside it
-//! skipped, and every table in the directory that it neither names nor removes is taken too.
+//! An undamaged manifest decides alone. Otherwise the newest manifest with a complete first record
+//! is read as far as possible, skipping damage. Every table in the directory that it neither names
+//! nor removes counts as well.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::{Loss, Observer, Salvaged};
 use crate::engine::batch::TreeId;
 use crate::engine::files::{FileKind, FileNumber, current_path, manifest_path, table_path};
 use crate::engine::sstable::TableSalvage;
-use crate::engine::version::{Edit, LogState, read_current, read_manifest};
+use crate::engine::version::{LogState, VersionEdit, read_current, read_manifest};
 use crate::engine::wal::SyncFile;
 use crate::engine::wal::header::FILE_HEADER_BYTES;
 use crate::engine::wal::reader::RecordReader;
@@ -21,23 +21,23 @@ use crate::engine::wal::scan;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::FileSystem;
 
-/// A table to read.
+/// A table of the damaged store.
 #[derive(Clone, Debug)]
-pub(super) struct Listed {
+pub(super) struct ListedTable {
     pub(super) number: FileNumber,
     pub(super) tree: TreeId,
     pub(super) size: u64,
-    /// No key of it is smaller.
+    /// Lower bound of its keys.
     pub(super) smallest: Bytes,
 }
 
-/// See the module's documentation.
+/// The tables and the log state of a damaged store.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
-    tables: BTreeMap<FileNumber, Listed>,
+    tables: BTreeMap<FileNumber, ListedTable>,
     removed: HashSet<FileNumber>,
     pub(super) log: LogState,
-    /// Whether the manifest could be read to its end.
+    /// Whether the manifest was read to its end.
     pub(super) complete: bool,
 }
 
@@ -73,7 +73,7 @@ impl Catalog {
         let mut catalog = Self { complete: true, ..Self::default() };
         let path = manifest_path(dir, number);
         read_manifest(fs, dir, number, SyncFile::read(fs, dir)?, |payload| {
-            let edit = Edit::decode(payload);
+            let edit = VersionEdit::decode(payload);
             let edit = edit.ok_or_else(|| Error::corrupt(&path, 0, "a record is no edit"))?;
             catalog.apply(&edit);
             Ok(())
@@ -81,7 +81,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// From the newest manifest that has a complete state in it.
+    /// The catalog according to the newest manifest that holds a complete state.
     fn pieced_together(fs: &dyn FileSystem, dir: &Path, kinds: &[FileKind]) -> Self {
         let mut numbers: Vec<FileNumber> = kinds
             .iter()
@@ -97,15 +97,16 @@ impl Catalog {
             let Ok(mut reader) = RecordReader::open(fs, manifest_path(dir, number), number) else {
                 continue;
             };
-            let read = scan::each(&mut reader, FILE_HEADER_BYTES, |reader, _, record| {
-                if let Some(edit) =
-                    record.and_then(|record| reader.payload(record).ok().and_then(Edit::decode))
-                {
-                    whole |= !edit.trees.is_empty();
-                    catalog.apply(&edit);
-                }
-                Ok(())
-            });
+            let read =
+                scan::for_each_record(&mut reader, FILE_HEADER_BYTES, |reader, _, record| {
+                    if let Some(edit) = record.and_then(|record| {
+                        reader.payload(record).ok().and_then(VersionEdit::decode)
+                    }) {
+                        whole |= !edit.trees.is_empty();
+                        catalog.apply(&edit);
+                    }
+                    Ok(())
+                });
             if whole || (read.is_ok() && !catalog.tables.is_empty()) {
                 return catalog;
             }
@@ -113,14 +114,14 @@ impl Catalog {
         Self::default()
     }
 
-    fn apply(&mut self, edit: &Edit) {
+    fn apply(&mut self, edit: &VersionEdit) {
         for (_, _, number) in &edit.removed {
             self.tables.remove(number);
             self.removed.insert(*number);
         }
         for (tree, _, meta) in &edit.added {
             self.removed.remove(&meta.number);
-            let listed = Listed {
+            let listed = ListedTable {
                 number: meta.number,
                 tree: *tree,
                 size: meta.size,
@@ -133,7 +134,7 @@ impl Catalog {
         }
     }
 
-    /// Takes tables in that nothing speaks of.
+    /// Adds tables that no manifest names.
     fn adopt(
         &mut self,
         fs: &dyn FileSystem,
@@ -152,7 +153,7 @@ impl Catalog {
             let opened = opened.and_then(|file| TableSalvage::open(file, path.clone(), number));
             match opened.as_ref().ok().and_then(TableSalvage::properties) {
                 Some(properties) => {
-                    let listed = Listed {
+                    let listed = ListedTable {
                         number,
                         tree: observer.tree_of(properties),
                         size: properties.key_bytes + properties.value_bytes,
@@ -186,23 +187,23 @@ impl Catalog {
         });
     }
 
-    pub(super) fn tables_of(&self, tree: TreeId) -> Vec<Listed> {
+    pub(super) fn tables_of(&self, tree: TreeId) -> Vec<ListedTable> {
         self.tables.values().filter(|table| table.tree == tree).cloned().collect()
     }
 
-    /// Bytes of all tables.
+    /// Total size of the tables.
     pub(super) fn bytes(&self) -> u64 {
         self.tables.values().map(|table| table.size).sum()
     }
 
-    /// Bytes of the tables of earlier trees.
+    /// Total size of the tables of trees before `tree`.
     pub(super) fn bytes_before(&self, tree: TreeId) -> u64 {
         self.tables.values().filter(|table| table.tree < tree).map(|table| table.size).sum()
     }
 }
 
 impl Loss {
-    /// A whole file.
+    /// The loss of a whole file.
     pub(super) fn of_file(file: &Path, detail: &str) -> Self {
         Self {
             file: file.to_owned(),

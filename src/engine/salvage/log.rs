@@ -1,4 +1,4 @@
-//! What can be read of the log: every valid record that counts, also beyond damage.
+//! Reads the log of a damaged store: every valid record that counts, also after damage.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,17 +17,17 @@ use crate::engine::wal::scan;
 use crate::error::{Error, Result};
 use crate::io::fs::FileSystem;
 
-/// An operation of the log.
+/// A write found in the log.
 #[derive(Clone, Debug)]
-pub(super) struct Logged {
+pub(super) struct LoggedWrite {
     pub(super) key: Bytes,
     pub(super) tag: Tag,
     pub(super) value: Bytes,
 }
 
-type Operations = HashMap<TreeId, Vec<Logged>>;
+type Operations = HashMap<TreeId, Vec<LoggedWrite>>;
 
-/// The operations of the log, by tree, in internal order.
+/// Reads the writes of the log, by tree, in internal order.
 pub(super) fn read(
     fs: &dyn FileSystem,
     dir: &Path,
@@ -50,19 +50,20 @@ pub(super) fn read(
         }
     }
     for list in operations.values_mut() {
-        // Stable, and later operations of a batch win: the last of equals must come first.
+        // The sort is stable and later operations of a batch win, so the last of equals must come
+        // first.
         list.reverse();
         list.sort_by(|a, b| compare(&a.key, a.tag, &b.key, b.tag));
     }
     Ok(operations)
 }
 
-/// Which bytes of a segment count.
+/// The range of bytes of a segment that count.
 fn bounds(catalog: &Catalog, number: FileNumber) -> (u64, u64) {
     let start = catalog.log.start;
     let from = if number == start.segment { start.offset } else { 0 };
     let cut = catalog.log.cuts.iter().find(|cut| cut.0 == number);
-    // Without a whole manifest an old cut may not be the last word.
+    // If the manifest is incomplete, a cut in it may be outdated.
     let until = cut.filter(|_| catalog.complete).map_or(u64::MAX, |cut| cut.1);
     (from.max(FILE_HEADER_BYTES), until)
 }
@@ -80,7 +81,7 @@ fn read_segment(
     let mut reader = RecordReader::open(fs, path.clone(), number)?;
     let mut hole: Option<(u64, u64)> = None;
     let mut holes = Vec::new();
-    scan::each(&mut reader, from, |reader, at, record| {
+    scan::for_each_record(&mut reader, from, |reader, at, record| {
         if at >= until {
             return Ok(());
         }
@@ -109,7 +110,7 @@ fn take_batch(payload: &[u8], operations: &mut Operations) -> Result<()> {
     let Some((sequence, batch)) = decode(payload) else { return Ok(()) };
     for operation in batch {
         let operation = operation?;
-        operations.entry(operation.tree).or_default().push(Logged {
+        operations.entry(operation.tree).or_default().push(LoggedWrite {
             key: Bytes::copy_from_slice(operation.key),
             tag: Tag::new(sequence, operation.kind),
             value: Bytes::copy_from_slice(operation.value),

@@ -1,16 +1,16 @@
-//! The newest version of every key in all that can be read of a tree, in order.
+//! Merges everything readable of a tree: the newest version of each key, in order.
 //!
-//! A table is opened when the merge comes to its smallest key and closed at its end, so few are
-//! open at once. Unlike the merges of the engine this one relies on nothing but tags: not on the
-//! levels of the tables, nor on a sequence number being in one of them only.
+//! A table is opened when the merge reaches its smallest key, and closed at its end, so few are
+//! open at once. Unlike other merges, this one relies only on tags: not on the levels of tables,
+//! and not on a sequence number being in only one of them.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::catalog::Listed;
-use super::log::Logged;
+use super::catalog::ListedTable;
+use super::log::LoggedWrite;
 use super::{Loss, Salvaged};
 use crate::engine::batch::TreeId;
 use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag, compare};
@@ -19,12 +19,12 @@ use crate::engine::sstable::TableSalvage;
 use crate::error::Error;
 use crate::io::fs::FileSystem;
 
-/// Where entries come from.
+/// A source of entries.
 enum Source {
-    /// A table that was not opened yet.
-    Waiting(Listed),
-    Table(Box<TableSalvage>, Listed),
-    Log(std::vec::IntoIter<Logged>, Option<Logged>),
+    /// A table that is not open yet.
+    Waiting(ListedTable),
+    Table(Box<TableSalvage>, ListedTable),
+    Log(std::vec::IntoIter<LoggedWrite>, Option<LoggedWrite>),
     Done,
 }
 
@@ -55,13 +55,13 @@ impl PartialEq for Head {
 
 impl Eq for Head {}
 
-/// See the module's documentation.
+/// A merge of the tables and the log of one tree.
 pub(super) struct Merge<'a> {
     fs: &'a Arc<dyn FileSystem>,
     dir: &'a Path,
     sources: Vec<Source>,
     heads: BinaryHeap<Reverse<Head>>,
-    /// The entry the merge stands on.
+    /// The current entry.
     current: Option<(Vec<u8>, Tag, Vec<u8>)>,
     newest: Sequence,
     tables: u64,
@@ -74,10 +74,10 @@ impl<'a> Merge<'a> {
     pub(super) fn new(
         fs: &'a Arc<dyn FileSystem>,
         dir: &'a Path,
-        tables: Vec<Listed>,
-        logged: Vec<Logged>,
+        tables: Vec<ListedTable>,
+        logged: Vec<LoggedWrite>,
     ) -> Self {
-        // The log first: of equal tags its operation, the last of its batch, is met first.
+        // The log comes first, so that its entry wins among equal tags.
         let mut sources = vec![Source::Log(logged.into_iter(), None)];
         sources.extend(tables.into_iter().map(Source::Waiting));
         let mut merge = Self {
@@ -98,7 +98,7 @@ impl<'a> Merge<'a> {
         merge
     }
 
-    /// Moves to the newest version of the next key that exists; `false` at the end.
+    /// Moves to the newest version of the next live key; `false` at the end.
     pub(super) fn advance(&mut self) -> bool {
         while let Some(Reverse(head)) = self.heads.pop() {
             if matches!(self.sources.get(head.source), Some(Source::Waiting(_))) {
@@ -127,17 +127,17 @@ impl<'a> Merge<'a> {
         self.current.as_ref().map(|(key, tag, value)| (&key[..], *tag, &value[..]))
     }
 
-    /// The newest sequence met.
+    /// The newest sequence number found so far.
     pub(super) fn newest(&self) -> Sequence {
         self.newest
     }
 
-    /// Bytes of the tables that were read to their end.
+    /// Total size of the tables read to their end.
     pub(super) fn bytes_done(&self) -> u64 {
         self.bytes
     }
 
-    /// Adds what was met to the report.
+    /// Adds the counts and losses of this merge to the report.
     pub(super) fn account(self, tree: TreeId, report: &mut Salvaged) {
         report.tables += self.tables;
         report.blocks += self.blocks;
@@ -162,7 +162,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Moves a source on and puts it back among the heads.
+    /// Advances a source and puts it back into the heap.
     fn step(&mut self, source: usize) {
         let before = self.key_of(source);
         let mut damaged = Vec::new();

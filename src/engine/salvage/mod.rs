@@ -1,15 +1,15 @@
-//! Salvage: a new store from what can be read of a damaged one.
+//! Salvage: builds a new store from what can be read of a damaged one.
 //!
-//! 1. `catalog`: which tables and log segments count. The manifest says so; where it is damaged,
-//!    what is left of it and the files in the directory do;
-//! 2. tables are read block by block and the log record by record; what does not match its
-//!    checksum is skipped and listed (`Loss`). The newest version of every key that could be read
-//!    is kept, so a key whose newest version was lost may have an older value, or be back after it
-//!    was deleted: that is why salvage is never done unasked;
-//! 3. they are written as tables of a new store, which gets its name when it is complete.
+//! 1. `catalog` finds out which tables and log segments count, from the manifest or, if that is
+//!    damaged, from what is left of it and the files in the directory;
+//! 2. tables are read block by block, and the log record by record. What does not match its
+//!    checksum is skipped and reported as a [`Loss`]. The newest readable version of each key
+//!    counts. So a key whose newest version is lost may get an older value, or reappear after it
+//!    was deleted. That is why salvage runs only on request;
+//! 3. the entries are written as tables of a new store, which gets its name when it is complete.
 //!
-//! The damaged store is only read. Its log is held in memory, as it was by the store; tables are
-//! streamed. One thread.
+//! The damaged store is only read. Its log is held in memory, as the store itself held it, and its
+//! tables are streamed. Salvage uses one thread.
 
 mod catalog;
 mod log;
@@ -19,13 +19,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::engine::batch::TreeId;
-use crate::engine::checkpoint::Target;
-use crate::engine::compaction::write::{Outputs, Workshop};
+use crate::engine::checkpoint::TargetDir;
+use crate::engine::compaction::output::{OutputOptions, TableOutputs};
 use crate::engine::config::{EngineConfig, TreeConfig};
 use crate::engine::files::{FileKind, FileNumbers, lock_path};
 use crate::engine::sstable::{Properties, WriterOptions};
 use crate::engine::version::current::set_current;
-use crate::engine::version::{Edit, FileMeta, LEVELS, LogState, ManifestWriter};
+use crate::engine::version::{FileMeta, LEVELS, LogState, ManifestWriter, VersionEdit};
 use crate::engine::wal::{LogPosition, SyncFile};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::FileSystem;
@@ -36,51 +36,53 @@ use merge::Merge;
 /// Bytes of a damaged store that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// The file.
+    /// The damaged file.
     pub file: PathBuf,
-    /// Where in it.
+    /// Offset of the bytes in the file.
     pub offset: u64,
-    /// How many bytes; 0 if that is not known.
+    /// Number of bytes; 0 if unknown.
     pub bytes: u64,
-    /// What is wrong there.
+    /// What is wrong with them.
     pub detail: String,
-    /// The tree whose rows they were, if that is known.
+    /// The tree they belonged to, if known.
     pub tree: Option<TreeId>,
-    /// The last key read before them, and the first one after: what was lost lies between.
+    /// The last key read before the bytes and the first key read after them. The lost keys are
+    /// between.
     pub between: (Option<Vec<u8>>, Option<Vec<u8>>),
 }
 
-/// What a salvage brought.
+/// The result of a salvage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Salvaged {
     /// Tables read, whole or in part.
     pub tables: u64,
-    /// Blocks of them.
+    /// Blocks read.
     pub blocks: u64,
-    /// Records of the log.
+    /// Log records read.
     pub log_records: u64,
-    /// Keys of all trees that the new store has.
+    /// Keys in the new store, all trees counted.
     pub keys: u64,
     /// What could not be read.
     pub losses: Vec<Loss>,
 }
 
-/// Entries written before the observer is told again: a table may take long.
+/// Number of entries between two progress reports: one table may take long.
 const ENTRIES_BETWEEN_LOOKS: u64 = 1000;
 
-/// What a salvage asks and tells while it runs.
+/// Observes and directs a running salvage.
 pub trait Observer {
-    /// To which tree a table belongs that no manifest names.
+    /// The tree of a table that no manifest names.
     fn tree_of(&self, properties: &Properties) -> TreeId;
-    /// Whether an entry belongs to the tree it was found in. Trees come in their order.
+    /// Whether an entry belongs to the tree in which it was found. Trees come in the order of their
+    /// ids.
     fn belongs(&mut self, _tree: TreeId, _key: &[u8], _value: &[u8]) -> bool {
         true
     }
-    /// Bytes read so far, and those in all. An error ends the salvage.
+    /// Reports the bytes read so far and in total. An error ends the salvage.
     fn progress(&mut self, done: u64, total: u64) -> Result<()>;
 }
 
-/// Makes a new store in `out`, which must not exist, of what can be read in `dir`.
+/// Builds a new store in `out`, which must not exist, from what can be read in `dir`.
 pub fn salvage(
     fs: &Arc<dyn FileSystem>,
     dir: &Path,
@@ -89,7 +91,7 @@ pub fn salvage(
     observer: &mut dyn Observer,
 ) -> Result<Salvaged> {
     let dir = &fs.resolve(dir).map_err(|e| Error::io("look for", dir, &e))?;
-    // Before the lock, which makes a file.
+    // Checked before the lock, which creates a file.
     check_for_store(&**fs, dir)?;
     let _lock = fs.lock(&lock_path(dir)).map_err(|e| match e.kind() {
         std::io::ErrorKind::WouldBlock => {
@@ -100,8 +102,8 @@ pub fn salvage(
     })?;
     let mut report = Salvaged::default();
     let catalog = Catalog::read(&**fs, dir, config.trees.len(), observer, &mut report)?;
-    let target = Target::begin(fs, out, dir)?;
-    let mut rescue = Rescue { fs, target: &target, config, numbers: FileNumbers::starting_at(1) };
+    let target = TargetDir::begin(fs, out, dir)?;
+    let mut store = NewStore { fs, target: &target, config, numbers: FileNumbers::starting_at(1) };
     let mut added = Vec::new();
     let mut newest = 0;
     let mut entries = log::read(&**fs, dir, &catalog, &mut report)?;
@@ -111,21 +113,21 @@ pub fn salvage(
         let logged = entries.remove(&id).unwrap_or_default();
         let mut merge = Merge::new(fs, dir, catalog.tables_of(id), logged);
         let done = catalog.bytes_before(id);
-        let mut place = Place { id, tree, done, total, observer: &mut *observer };
-        let files = rescue.write(&mut place, &mut merge, &mut report)?;
+        let mut job = TreeJob { id, tree, done, total, observer: &mut *observer };
+        let files = store.write(&mut job, &mut merge, &mut report)?;
         newest = newest.max(merge.newest());
         merge.account(id, &mut report);
         #[expect(clippy::cast_possible_truncation, reason = "there are 7 levels")]
         added.extend(files.into_iter().map(|file| (id, LEVELS as u8 - 1, file)));
     }
     observer.progress(total, total)?;
-    rescue.describe(added, newest)?;
+    store.write_manifest(added, newest)?;
     target.publish()?;
     Ok(report)
 }
 
-/// Of a directory that has nothing of a store an empty one would be made, as if everything had been
-/// lost: more likely its name is mistyped.
+/// Fails if a directory holds no file of a store. Its path is probably mistyped, and salvage would
+/// create an empty store, as if everything were lost.
 fn check_for_store(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     use FileKind::{Current, Log, Manifest, Table};
     let names = fs.list(dir).map_err(|e| Error::io("list", dir, &e))?;
@@ -137,8 +139,8 @@ fn check_for_store(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::Invalid, message))
 }
 
-/// The tree being written, and how far the whole is before it.
-struct Place<'a> {
+/// The tree being written, and the progress before it.
+struct TreeJob<'a> {
     id: TreeId,
     tree: &'a TreeConfig,
     done: u64,
@@ -146,28 +148,28 @@ struct Place<'a> {
     observer: &'a mut dyn Observer,
 }
 
-/// The new store.
-struct Rescue<'a> {
+/// The new store that is being written.
+struct NewStore<'a> {
     fs: &'a Arc<dyn FileSystem>,
-    target: &'a Target,
+    target: &'a TargetDir,
     config: &'a EngineConfig,
     numbers: FileNumbers,
 }
 
-impl Rescue<'_> {
+impl NewStore<'_> {
     fn write(
         &self,
-        place: &mut Place<'_>,
+        job: &mut TreeJob<'_>,
         merge: &mut Merge<'_>,
         report: &mut Salvaged,
     ) -> Result<Vec<FileMeta>> {
         let options = &self.config.options;
-        let mut outputs = Outputs::new(Workshop {
+        let mut outputs = TableOutputs::new(OutputOptions {
             fs: self.fs,
             dir: self.target.dir(),
             numbers: &self.numbers,
-            tree: place.tree,
-            options: WriterOptions {
+            collectors: job.tree.collectors.as_deref(),
+            writer: WriterOptions {
                 block_bytes: options.block_bytes,
                 bloom_bits: options.bloom_bits,
                 compression: options.compression,
@@ -177,7 +179,7 @@ impl Rescue<'_> {
         let mut entries = 0u64;
         while merge.advance() {
             let Some((key, tag, value)) = merge.entry() else { break };
-            if !place.observer.belongs(place.id, key, value) {
+            if !job.observer.belongs(job.id, key, value) {
                 continue;
             }
             if outputs.is_full() {
@@ -187,18 +189,18 @@ impl Rescue<'_> {
             report.keys += 1;
             entries += 1;
             if entries.is_multiple_of(ENTRIES_BETWEEN_LOOKS) {
-                place.observer.progress(place.done + merge.bytes_done(), place.total)?;
+                job.observer.progress(job.done + merge.bytes_done(), job.total)?;
             }
         }
         outputs.finish()
     }
 
-    /// The manifest that names the tables, and CURRENT.
-    fn describe(&mut self, added: Vec<(TreeId, u8, FileMeta)>, newest: u64) -> Result<()> {
+    /// Writes the manifest that names the tables, and CURRENT.
+    fn write_manifest(&mut self, added: Vec<(TreeId, u8, FileMeta)>, newest: u64) -> Result<()> {
         let (fs, dir) = (&**self.target.fs(), self.target.dir());
         let sync_file = Arc::new(SyncFile::open(fs, dir)?);
         let (number, segment) = (self.numbers.allocate(), self.numbers.allocate());
-        let edit = Edit {
+        let edit = VersionEdit {
             next_file: Some(self.numbers.peek()),
             last_sequence: Some(newest),
             log: Some(LogState { start: LogPosition::new(segment, 0), cuts: Vec::new() }),

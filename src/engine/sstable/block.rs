@@ -1,4 +1,4 @@
-//! A data block in memory: entries in internal order with random access to each.
+//! A data block: entries in internal order, with random access to each.
 //!
 //! ```text
 //! block   = count u32 | bucket count u16 | group shift u8 | offset width u8
@@ -6,19 +6,18 @@
 //! entry   = shared varint | suffix length varint | tag u64 | suffix | value
 //! ```
 //!
-//! - Entries 0, 16, 32, … are *anchors* and hold their key whole; every other entry shares
-//!   `shared` bytes with the anchor before it. Coding against the anchor and not against the
-//!   predecessor makes each entry readable from two places, so that a point read touches two
-//!   entries, the binary search works on any entry, and walking backwards costs what walking
-//!   forwards costs.
-//! - An offset counts from the first entry; a value reaches to where the next entry begins.
+//! - Entries 0, 16, 32, … are *anchors* and hold their whole key. Every other entry shares `shared`
+//!   bytes with the anchor before it. Since an entry depends on its anchor and not on its
+//!   predecessor, a point read touches two entries, a binary search works on any entry, and walking
+//!   backward costs as much as walking forward.
+//! - An offset counts from the first entry. A value ends where the next entry begins.
 //! - A bucket holds the number (shifted right by `group shift`) of the first entry of the user
-//!   key that hashes to it, or [`EMPTY`], or [`COLLISION`]. Every user key of the block is in
-//!   it, so an empty bucket proves absence.
-//! - Buckets and offsets come first, beside the reference count that every reader writes: one
-//!   or two cache lines give the place of an entry.
+//!   key that hashes to it, or [`EMPTY`], or [`COLLISION`]. Every user key of the block is in a
+//!   bucket, so an empty bucket proves absence.
+//! - Buckets and offsets come first, next to the reference count that every reader writes. So one
+//!   or two cache lines lead to an entry.
 //!
-//! The frame is checked once, by [`Block::parse`]; an entry is checked when it is decoded.
+//! [`Block::parse`] checks the frame once. An entry is checked when it is decoded.
 //! Blocks are immutable, shared by all threads, and cheap to clone.
 
 use std::cmp::Ordering;
@@ -31,26 +30,26 @@ use super::format::Malformed;
 use crate::engine::entry::{Tag, common_prefix};
 use crate::io::codec::Reader;
 
-/// Entries from one anchor to the next.
+/// Number of entries from one anchor to the next.
 pub(super) const INTERVAL: u32 = 16;
-/// Bytes before the buckets.
+/// Number of bytes before the buckets.
 pub(super) const HEADER_BYTES: usize = 8;
-/// A bucket no key of the block hashes to.
+/// A bucket to which no key of the block hashes.
 pub(super) const EMPTY: u8 = 255;
-/// A bucket that keys of two groups hash to.
+/// A bucket to which keys of two groups hash.
 pub(super) const COLLISION: u8 = 254;
-/// Groups a bucket can name.
+/// Number of groups that a bucket can name.
 pub(super) const MAX_GROUPS: u32 = 253;
 
-/// Values of at least this many bytes are handed out pinned to their block, smaller ones copied:
-/// a kept ten-byte value must not keep a whole block in memory, and a copy of up to a kilobyte
-/// is cheaper than the allocation and the contended reference count of a pin.
+/// Values of at least this length pin their block, shorter ones are copied. A ten-byte value must
+/// not keep a whole block in memory, and copying up to a kilobyte is cheaper than the allocation
+/// and the contended reference count of a pin.
 pub(super) const PIN_BYTES: usize = 1024;
 
-/// What a block costs in memory beside its bytes: reference counts, cache slot and key.
+/// Memory of a block beside its bytes: reference counts, cache slot and key.
 const OVERHEAD_BYTES: usize = 112;
 
-/// A checked data block; a clone refers to the same bytes.
+/// A checked data block. A clone shares the bytes.
 #[derive(Clone, Debug)]
 pub struct Block {
     bytes: Arc<[u8]>,
@@ -69,31 +68,31 @@ pub(super) struct RawEntry<'a> {
     pub(super) suffix: &'a [u8],
     pub(super) tag: Tag,
     pub(super) value: &'a [u8],
-    /// Where the value ends in the block.
+    /// Offset in the block at which the value ends.
     pub(super) end: u32,
 }
 
 impl RawEntry<'_> {
-    /// Where the value lies in the block.
+    /// The range of the value in the block.
     #[inline]
     pub(super) fn value_range(&self) -> Range<u32> {
-        // The value is a part of a block, whose length fits 32 bits.
         #[expect(clippy::cast_possible_truncation, reason = "a part of a block of < 4 GiB")]
         let length = self.value.len() as u32;
         self.end - length..self.end
     }
 }
 
-/// A key looked for inside one interval, its comparison with the anchor done.
+/// A key to search for within one interval, already compared with the anchor.
 struct Probe<'k> {
     key: &'k [u8],
-    /// Leading bytes that the key has in common with the anchor.
+    /// Number of leading bytes that the key shares with the anchor.
     common: usize,
 }
 
 impl Probe<'_> {
-    /// How an entry's key compares to the key looked for. The anchor must not be greater than
-    /// that key: then an entry sharing more with the anchor than the key does is smaller.
+    /// Compares the key of an entry with the key of the probe. The anchor must not be greater than
+    /// the key of the probe: then an entry that shares more with the anchor than that key is
+    /// smaller.
     #[inline]
     fn compare(&self, entry: &RawEntry<'_>) -> Ordering {
         if entry.shared > self.common {
@@ -104,7 +103,7 @@ impl Probe<'_> {
 }
 
 impl Block {
-    /// Takes the first `length` of `bytes` as a block, after checking its frame.
+    /// Makes a block of the first `length` bytes of `bytes`, after checking its frame.
     pub(super) fn parse(bytes: Arc<[u8]>, length: usize) -> Result<Self, Malformed> {
         let payload = bytes.get(..length).ok_or(Malformed("block is too short"))?;
         let mut reader = Reader::new(payload);
@@ -134,24 +133,25 @@ impl Block {
         Ok(Self { bytes, count, entries_at, entries_end, buckets, group_shift, wide })
     }
 
-    /// Entries in the block; at least one.
+    /// Number of entries in the block, at least one.
     #[inline]
     pub(super) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Memory the block takes, for the cache's accounts.
+    /// Memory that the block takes, for the accounting of the cache.
     pub fn memory(&self) -> usize {
         self.bytes.len() + OVERHEAD_BYTES
     }
 
-    /// Bytes at a range an entry of this block gave.
+    /// The bytes of a range that an entry of this block returned.
     #[inline]
     pub(super) fn slice(&self, range: Range<u32>) -> &[u8] {
         self.bytes.get(range.start as usize..range.end as usize).unwrap_or_default()
     }
 
-    /// The same as bytes that outlive the block: copied when small, pinned when large.
+    /// The bytes of a range, which outlive the block: a short range is copied, a long one pins the
+    /// block.
     pub(super) fn pinned(&self, range: Range<u32>) -> Bytes {
         let slice = self.slice(range.clone());
         if slice.len() < PIN_BYTES {
@@ -172,7 +172,7 @@ impl Block {
         decode(self.bytes.get(start as usize..end as usize).ok_or(bad)?, end).ok_or(bad)
     }
 
-    /// Decodes the anchor of entry `number`; its suffix is its key.
+    /// Decodes the anchor of entry `number`. Its suffix is its key.
     #[inline]
     pub(super) fn anchor(&self, number: u32) -> Result<RawEntry<'_>, Malformed> {
         let anchor = self.entry(number - number % INTERVAL)?;
@@ -182,7 +182,8 @@ impl Block {
         Ok(anchor)
     }
 
-    /// The newest version of `key` not after `target`: its tag and where its value is.
+    /// The newest version of `key` with a tag of at most `target`: its tag and the range of its
+    /// value.
     #[inline]
     pub(super) fn get(
         &self,
@@ -205,7 +206,7 @@ impl Block {
 
     /// Number of the first entry at or after `(key, tag)`; `count()` if there is none.
     pub(super) fn lower_bound(&self, key: &[u8], tag: Tag) -> Result<u32, Malformed> {
-        // 1. The number of intervals whose anchor is before the target.
+        // 1. Count the intervals whose anchor is before the target.
         let (mut low, mut high) = (0, self.count.div_ceil(INTERVAL));
         while low < high {
             let middle = low.midpoint(high);
@@ -214,7 +215,7 @@ impl Block {
             if order == Ordering::Less { low = middle + 1 } else { high = middle }
         }
         let Some(interval) = low.checked_sub(1) else { return Ok(0) };
-        // 2. Inside the last of them, where all entries share one anchor.
+        // 2. Search the last of them, where all entries share one anchor.
         let first = interval * INTERVAL;
         let anchor = self.anchor(first)?;
         let probe = Probe { key, common: common_prefix(anchor.suffix, key) };
@@ -228,8 +229,8 @@ impl Block {
         Ok(low)
     }
 
-    /// Scans from entry `first` for `key`, which begins there or within `group` entries, and then
-    /// through its versions down to `target`.
+    /// Scans from entry `first` for `key`, whose first version is among the next `group` entries,
+    /// and then through its versions down to `target`.
     #[inline]
     fn find_from(
         &self,
@@ -255,7 +256,7 @@ impl Block {
                     Ordering::Equal if entry.tag <= target => {
                         return Ok(Some((entry.tag, entry.value_range())));
                     }
-                    // A version newer than the snapshot: the next ones are wherever they end.
+                    // This version is newer than the snapshot. Older ones may follow until the end.
                     Ordering::Equal => limit = self.count,
                 }
                 number += 1;
@@ -283,8 +284,8 @@ impl Block {
     }
 }
 
-/// The bucket of a key hash; `None` when there are no buckets. Takes the low half of the hash,
-/// since the filter picks its line by the high half.
+/// The bucket of a key hash; `None` if there are no buckets. It uses the low half of the hash,
+/// since the Bloom filter chooses its line by the high half.
 #[inline]
 pub(super) fn bucket_of(hash: u64, buckets: u16) -> Option<usize> {
     if buckets == 0 {
@@ -318,7 +319,7 @@ fn offsets_ascend<const N: usize>(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::engine::entry::{Kind, hash_key};
+    use crate::engine::entry::{EntryKind, hash_key};
     use crate::engine::sstable::block_builder::BlockBuilder;
 
     /// A block of entries that ascend; each a key, a sequence number and a value.
@@ -332,7 +333,7 @@ pub(crate) mod tests {
         let mut builder = BlockBuilder::default();
         let mut last: Option<&[u8]> = None;
         for &(key, sequence, value) in entries {
-            let tag = Tag::new(sequence, Kind::Put);
+            let tag = Tag::new(sequence, EntryKind::Put);
             builder.add(key, hash_key(key), last != Some(key), tag, value);
             last = Some(key);
         }

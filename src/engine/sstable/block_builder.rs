@@ -1,10 +1,10 @@
-//! Builds one data block after another (layout in `block.rs`). Buffers are reused.
+//! Builds data blocks, one after another, in the layout of `block.rs`. Buffers are reused.
 
 use super::block::{COLLISION, EMPTY, HEADER_BYTES, INTERVAL, MAX_GROUPS, bucket_of};
 use crate::engine::entry::{Tag, common_prefix};
 use crate::io::codec::{put_u32, put_u64, put_varint};
 
-/// Beyond this many entries a block gets no buckets.
+/// A block with more entries than this gets no buckets.
 const MAX_HASHED: u32 = MAX_GROUPS << MAX_GROUP_SHIFT;
 const MAX_GROUP_SHIFT: u32 = 4;
 
@@ -13,7 +13,7 @@ const MAX_GROUP_SHIFT: u32 = 4;
 pub(super) struct BlockBuilder {
     entries: Vec<u8>,
     offsets: Vec<u32>,
-    /// Hash and entry number of the first version of each user key.
+    /// The hash and the entry number of the first version of each user key.
     hashes: Vec<(u64, u32)>,
     anchor: Vec<u8>,
     head: Vec<u8>,
@@ -25,13 +25,13 @@ impl BlockBuilder {
         self.offsets.is_empty()
     }
 
-    /// Bytes the finished block will have, roughly.
+    /// Approximate size of the finished block, in bytes.
     pub(super) fn size(&self) -> usize {
         HEADER_BYTES + self.entries.len() + self.offsets.len() * 2 + self.hashes.len() * 4 / 3
     }
 
-    /// Adds an entry, greater than all before it. `first_version` tells whether the user key
-    /// differs from the entry before in this block.
+    /// Adds an entry, which must be greater than all before it. `first_version` tells whether its
+    /// user key differs from that of the entry before it in this block.
     pub(super) fn add(
         &mut self,
         key: &[u8],
@@ -60,7 +60,7 @@ impl BlockBuilder {
         self.entries.extend_from_slice(value);
     }
 
-    /// The block's bytes in two parts: all before the entries, and the entries.
+    /// The bytes of the block in two parts: everything before the entries, and the entries.
     pub(super) fn finish(&mut self) -> [&[u8]; 2] {
         let shift = self.group_shift();
         let buckets = shift.map_or(0, |_| self.hashes.len() * 4 / 3 + 1);
@@ -80,7 +80,7 @@ impl BlockBuilder {
         [&self.head, &self.entries]
     }
 
-    /// Forgets the entries; keeps buffers, but not those a huge value has blown up.
+    /// Removes the entries. Buffers are kept, unless a huge value has made them large.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.entries.shrink_to(1 << 20);
@@ -88,7 +88,8 @@ impl BlockBuilder {
         self.hashes.clear();
     }
 
-    /// By how much an entry number is shifted to fit a bucket; `None` if there are too many.
+    /// Number of bits by which entry numbers are shifted to fit a bucket; `None` if there are too
+    /// many entries.
     fn group_shift(&self) -> Option<u8> {
         let count = truncated(self.offsets.len());
         if count > MAX_HASHED {
@@ -111,7 +112,7 @@ impl BlockBuilder {
     }
 }
 
-/// The writer bounds a block to 32 bits before it adds an entry.
+/// Converts a size or count. The writer limits blocks to 32 bits before it adds an entry.
 #[expect(clippy::cast_possible_truncation, reason = "the writer keeps blocks below 4 GiB")]
 fn truncated(n: usize) -> u32 {
     n as u32

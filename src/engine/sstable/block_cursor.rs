@@ -1,4 +1,4 @@
-//! A position inside one data block. Owned by one thread; the key buffer is reused, values are
+//! A cursor over one data block. One thread owns it. The key buffer is reused, and values are
 //! slices of the block.
 
 use std::ops::Range;
@@ -9,15 +9,15 @@ use super::block::{Block, INTERVAL};
 use super::format::Malformed;
 use crate::engine::entry::Tag;
 
-/// Stands on one entry of one block.
+/// A position in a data block.
 #[derive(Debug)]
 pub(super) struct BlockCursor {
     block: Block,
     number: u32,
     key: Vec<u8>,
-    /// Leading bytes of `key` that are known to be the anchor's.
+    /// Number of leading bytes of `key` that come from the anchor.
     anchored: usize,
-    /// Number of the anchor of the current interval; `u32::MAX` when none is loaded.
+    /// Entry number of the current anchor; `u32::MAX` if none is loaded.
     anchor: u32,
     anchor_key: Range<u32>,
     tag: Tag,
@@ -25,7 +25,7 @@ pub(super) struct BlockCursor {
 }
 
 impl BlockCursor {
-    /// On entry `number` of `block`, reusing `key` as the buffer.
+    /// A cursor at entry `number` of `block`. It uses `key` as its key buffer.
     pub(super) fn at(block: Block, number: u32, mut key: Vec<u8>) -> Result<Self, Malformed> {
         key.clear();
         let mut cursor = Self {

@@ -1,8 +1,8 @@
-//! A cursor over a table. Owned by one thread; no allocation for an entry, values are slices of
-//! the block it stands in.
+//! A cursor over a table. One thread owns it. It does not allocate per entry, and values are slices
+//! of the current block.
 //!
-//! A cursor that does not fill the cache reads ahead: once it moves from a block into the next,
-//! it fetches several blocks with one read, twice as much each time up to a limit.
+//! A cursor that does not fill the cache reads ahead. Once it moves from one block to the next, it
+//! fetches several blocks with one read, twice as much each time, up to a limit.
 
 use std::sync::Arc;
 
@@ -10,40 +10,41 @@ use bytes::Bytes;
 
 use super::block::Block;
 use super::block_cursor::BlockCursor;
+use super::cache::CacheFill;
 use super::format::{Malformed, TRAILER_BYTES};
 use super::table::{Resident, Table};
-use crate::engine::entry::{Kind, Tag};
-use crate::engine::iter::cursor::Cursor;
+use crate::engine::cursor::Cursor;
+use crate::engine::entry::{EntryKind, Tag};
 use crate::error::{Error, Result};
 
 const FIRST_SPAN: u64 = 16 << 10;
 const LAST_SPAN: u64 = 256 << 10;
 
-/// Walks a table in both directions.
+/// A position in a table.
 #[derive(Debug)]
 pub struct TableCursor {
     table: Arc<Table>,
-    fill_cache: bool,
-    /// Kept from the first movement on, also if the table evicts its own.
+    cache_fill: CacheFill,
+    /// Kept from the first movement on, even if the table evicts its own.
     resident: Option<Arc<Resident>>,
-    /// The data block `at` stands in.
+    /// Number of the current data block.
     number: usize,
     at: Option<BlockCursor>,
     failure: Option<Error>,
-    /// The key buffer while `at` is empty.
-    spare: Vec<u8>,
-    ahead: Ahead,
+    /// The key buffer while `at` is `None`.
+    key_buffer: Vec<u8>,
+    ahead: ReadAhead,
 }
 
-/// Bytes of the file read in advance.
+/// Bytes of the file that were read ahead.
 #[derive(Debug)]
-struct Ahead {
+struct ReadAhead {
     offset: u64,
     bytes: Vec<u8>,
     span: u64,
 }
 
-impl Ahead {
+impl ReadAhead {
     fn reset(&mut self) {
         self.bytes.clear();
         self.span = FIRST_SPAN;
@@ -57,33 +58,33 @@ impl Ahead {
 }
 
 impl TableCursor {
-    pub(super) fn new(table: Arc<Table>, fill_cache: bool) -> Self {
+    fn new(table: Arc<Table>, cache_fill: CacheFill) -> Self {
         Self {
             table,
-            fill_cache,
+            cache_fill,
             resident: None,
             number: 0,
             at: None,
             failure: None,
-            spare: Vec::new(),
-            ahead: Ahead { offset: 0, bytes: Vec::new(), span: FIRST_SPAN },
+            key_buffer: Vec::new(),
+            ahead: ReadAhead { offset: 0, bytes: Vec::new(), span: FIRST_SPAN },
         }
     }
 
-    /// Forgets position, failure and what was read ahead, then moves: every seek.
+    /// Runs a seek: clears the position, the failure and the bytes read ahead, and then moves.
     fn start_over(
         &mut self,
         movement: impl FnOnce(&mut Self, &Resident) -> Result<()>,
     ) -> Result<()> {
-        self.leave();
+        self.detach();
         self.failure = None;
         self.ahead.reset();
         let moved = self.with_resident(movement);
         self.settle(moved)
     }
 
-    /// Runs a movement with the resident parts. They are taken out and put back, since a
-    /// reference count touched at every block would be shared by all cursors of the table.
+    /// Runs a movement with the resident parts. They are taken out and put back: cloning them at
+    /// every block would make all cursors of the table contend for a reference count.
     fn with_resident(
         &mut self,
         movement: impl FnOnce(&mut Self, &Resident) -> Result<()>,
@@ -97,21 +98,21 @@ impl TableCursor {
         moved
     }
 
-    fn leave(&mut self) {
+    fn detach(&mut self) {
         if let Some(at) = self.at.take() {
-            self.spare = at.into_buffer();
+            self.key_buffer = at.into_buffer();
         }
     }
 
-    /// Stands on entry `entry` of `block`, which is data block `number`.
-    fn stand(
+    /// Moves to entry `entry` of `block`, which is data block `number`.
+    fn enter(
         &mut self,
         resident: &Resident,
         number: usize,
         block: Block,
         entry: u32,
     ) -> Result<()> {
-        let at = BlockCursor::at(block, entry, std::mem::take(&mut self.spare));
+        let at = BlockCursor::at(block, entry, std::mem::take(&mut self.key_buffer));
         self.at = Some(at.map_err(|why| self.table.malformed(&resident.index, number, why))?);
         self.number = number;
         Ok(())
@@ -121,15 +122,15 @@ impl TableCursor {
         if number >= resident.index.count() {
             return Ok(());
         }
-        let block = self.table.block(&resident.index, number, self.fill_cache)?;
-        self.stand(resident, number, block, 0)
+        let block = self.table.block(&resident.index, number, self.cache_fill)?;
+        self.enter(resident, number, block, 0)
     }
 
     fn enter_last(&mut self, resident: &Resident, number: Option<usize>) -> Result<()> {
         let Some(number) = number else { return Ok(()) };
-        let block = self.table.block(&resident.index, number, self.fill_cache)?;
+        let block = self.table.block(&resident.index, number, self.cache_fill)?;
         let last = block.count() - 1;
-        self.stand(resident, number, block, last)
+        self.enter(resident, number, block, last)
     }
 
     fn enter_at(&mut self, resident: &Resident, key: &[u8], tag: Tag) -> Result<()> {
@@ -137,13 +138,13 @@ impl TableCursor {
         if number == resident.index.count() {
             return Ok(());
         }
-        let block = self.table.block(&resident.index, number, self.fill_cache)?;
+        let block = self.table.block(&resident.index, number, self.cache_fill)?;
         let entry = block.lower_bound(key, tag);
         let entry = entry.map_err(|why| self.table.malformed(&resident.index, number, why))?;
         if entry == block.count() {
             return self.enter_first(resident, number + 1);
         }
-        self.stand(resident, number, block, entry)
+        self.enter(resident, number, block, entry)
     }
 
     fn enter_before(&mut self, resident: &Resident, key: &[u8], tag: Tag) -> Result<()> {
@@ -151,40 +152,40 @@ impl TableCursor {
         if number == resident.index.count() {
             return self.enter_last(resident, number.checked_sub(1));
         }
-        let block = self.table.block(&resident.index, number, self.fill_cache)?;
+        let block = self.table.block(&resident.index, number, self.cache_fill)?;
         let entry = block.lower_bound(key, tag);
         let entry = entry.map_err(|why| self.table.malformed(&resident.index, number, why))?;
         match entry.checked_sub(1) {
-            Some(entry) => self.stand(resident, number, block, entry),
+            Some(entry) => self.enter(resident, number, block, entry),
             None => self.enter_last(resident, number.checked_sub(1)),
         }
     }
 
-    /// After the last entry of a block.
+    /// Moves from the last entry of a block to the next block.
     #[cold]
     fn next_block(&mut self) -> Result<()> {
-        self.leave();
+        self.detach();
         let number = self.number + 1;
         let moved = self.with_resident(|cursor, resident| {
-            if cursor.fill_cache || number >= resident.index.count() {
+            if cursor.cache_fill.fills() || number >= resident.index.count() {
                 return cursor.enter_first(resident, number);
             }
             let block = cursor.block_ahead(resident, number)?;
-            cursor.stand(resident, number, block, 0)
+            cursor.enter(resident, number, block, 0)
         });
         self.settle(moved)
     }
 
-    /// Before the first entry of a block.
+    /// Moves from the first entry of a block to the previous block.
     #[cold]
     fn previous_block(&mut self) -> Result<()> {
-        self.leave();
+        self.detach();
         let number = self.number.checked_sub(1);
         let moved = self.with_resident(|cursor, resident| cursor.enter_last(resident, number));
         self.settle(moved)
     }
 
-    /// Data block `number` out of the bytes read ahead, which are refilled if need be.
+    /// Data block `number` from the bytes read ahead, which are refilled if necessary.
     fn block_ahead(&mut self, resident: &Resident, number: usize) -> Result<Block> {
         let (start, end) = (resident.index.offset(number), resident.index.offset(number + 1));
         if self.ahead.slice(start, end).is_none() {
@@ -210,10 +211,10 @@ impl TableCursor {
         read
     }
 
-    /// Keeps a failure until the next seek.
+    /// Remembers a failure until the next seek.
     fn settle(&mut self, result: Result<()>) -> Result<()> {
         if let Err(error) = &result {
-            self.leave();
+            self.detach();
             self.failure = Some(error.clone());
         }
         result
@@ -226,8 +227,16 @@ impl TableCursor {
         self.settle(Err(error))
     }
 
-    fn standing_failure(&self) -> Result<()> {
+    fn last_failure(&self) -> Result<()> {
         self.failure.clone().map_or(Ok(()), Err)
+    }
+}
+
+impl Table {
+    /// A cursor over the table, without a position. With [`CacheFill::Skip`] it also reads ahead,
+    /// which suits long scans such as compactions.
+    pub fn cursor(self: &Arc<Self>, cache_fill: CacheFill) -> TableCursor {
+        TableCursor::new(Arc::clone(self), cache_fill)
     }
 }
 
@@ -244,7 +253,7 @@ impl Cursor for TableCursor {
 
     #[inline]
     fn tag(&self) -> Tag {
-        self.at.as_ref().map_or(Tag::new(0, Kind::Delete), BlockCursor::tag)
+        self.at.as_ref().map_or(Tag::new(0, EntryKind::Delete), BlockCursor::tag)
     }
 
     #[inline]
@@ -276,7 +285,7 @@ impl Cursor for TableCursor {
 
     #[inline]
     fn next(&mut self) -> Result<()> {
-        let Some(at) = &mut self.at else { return self.standing_failure() };
+        let Some(at) = &mut self.at else { return self.last_failure() };
         match at.next() {
             Ok(true) => Ok(()),
             Ok(false) => self.next_block(),
@@ -286,7 +295,7 @@ impl Cursor for TableCursor {
 
     #[inline]
     fn prev(&mut self) -> Result<()> {
-        let Some(at) = &mut self.at else { return self.standing_failure() };
+        let Some(at) = &mut self.at else { return self.last_failure() };
         match at.prev() {
             Ok(true) => Ok(()),
             Ok(false) => self.previous_block(),

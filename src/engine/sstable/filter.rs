@@ -1,4 +1,4 @@
-//! A blocked bloom filter: each key sets its bits inside one 64-byte line, so that a check costs
+//! A blocked Bloom filter: each key sets its bits within one 64-byte line, so that a check costs
 //! one cache miss.
 //!
 //! ```text
@@ -12,9 +12,9 @@ use super::format::Malformed;
 
 const LINE_BYTES: usize = 64;
 const LINE_BITS: u64 = 512;
-/// Any odd number with well mixed bits does; it is part of the format.
+/// An odd number with well mixed bits. It is part of the file format.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-/// More bits than this gain nothing inside a line.
+/// More bits per key than this gain nothing within a line.
 const MAX_PROBES: u8 = 12;
 /// Keeps the payload below 4 GiB.
 const MAX_LINES: u64 = (u32::MAX as u64 - 64) / LINE_BYTES as u64;
@@ -23,14 +23,14 @@ const MAX_LINES: u64 = (u32::MAX as u64 - 64) / LINE_BYTES as u64;
 #[repr(align(64))]
 struct Line([u64; 8]);
 
-/// Tells of most absent keys that they are absent, and of no present one.
+/// Recognises most keys that are not in the table, and never rejects one that is.
 #[derive(Debug)]
 pub(super) struct Filter {
     lines: Box<[Line]>,
     probes: u8,
 }
 
-/// The positions of a key's bits in its line: word and mask.
+/// The positions of the bits of a key in its line, as word and mask.
 #[inline]
 fn positions(hash: u64, probes: u8) -> impl Iterator<Item = (usize, u64)> {
     (0..probes).scan(hash, |mixed, _| {
@@ -45,7 +45,7 @@ fn line_of(hash: u64, lines: usize) -> usize {
     (((hash >> 32) * lines as u64) >> 32) as usize
 }
 
-/// Builds the payload for the hashes of all distinct keys; `None` when there is to be no filter.
+/// Builds the payload from the hashes of all distinct keys; `None` if the table gets no filter.
 pub(super) fn build(hashes: &[u64], bits_per_key: u32) -> Option<Vec<u8>> {
     if bits_per_key == 0 || hashes.is_empty() {
         return None;
@@ -68,15 +68,15 @@ pub(super) fn build(hashes: &[u64], bits_per_key: u32) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// `bits * ln 2` is the best number of bits to set; a little less suits lines, which fill
-/// unevenly.
+/// Number of bits to set per key. `bits * ln 2` would be optimal; a little less suits lines, which
+/// fill unevenly.
 fn probes_for(bits_per_key: u32) -> u8 {
     let best = u64::from(bits_per_key) * 62 / 100;
     u8::try_from(best).unwrap_or(MAX_PROBES).clamp(1, MAX_PROBES)
 }
 
 impl Filter {
-    /// Reads a filter's payload.
+    /// Decodes the payload of a filter.
     pub(super) fn decode(payload: &[u8]) -> Result<Self, Malformed> {
         let (&probes, lines) = payload.split_last().ok_or(Malformed("filter is empty"))?;
         let (chunks, rest) = lines.as_chunks::<LINE_BYTES>();
@@ -93,7 +93,7 @@ impl Filter {
         Ok(Self { lines: chunks.iter().map(line).collect(), probes })
     }
 
-    /// Whether a key of this hash may be in the table.
+    /// Whether a key with this hash may be in the table.
     #[inline]
     pub(super) fn may_contain(&self, hash: u64) -> bool {
         let Some(line) = self.lines.get(line_of(hash, self.lines.len())) else { return true };
@@ -101,7 +101,7 @@ impl Filter {
             .all(|(word, mask)| line.0.get(word).is_none_or(|w| w & mask != 0))
     }
 
-    /// Memory the filter takes.
+    /// Memory that the filter takes, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.lines.len() * LINE_BYTES + size_of::<Self>()
     }

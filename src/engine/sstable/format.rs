@@ -8,9 +8,9 @@
 //! handle  = offset u64 | payload length u32
 //! ```
 //!
-//! Every checksum also covers the file number and the offset, so that bytes which belong to
-//! another place or another file never verify. The parts tile the file without a gap: each
-//! length is checked against the next offset before it is used.
+//! Every checksum also covers the file number and the offset, so that bytes from another place or
+//! another file never verify. The parts fill the file without gaps: each length is checked against
+//! the next offset before it is used.
 
 use crc32fast::Hasher;
 
@@ -23,7 +23,7 @@ pub(super) const TRAILER_BYTES: u32 = 5;
 pub(super) const FOOTER_BYTES: usize = 60;
 /// The last bytes of a table.
 pub(super) const MAGIC: [u8; 8] = *b"lsmkvtab";
-/// The format this code writes, and the only one it reads.
+/// The format version that this code writes, and the only one it reads.
 pub(super) const VERSION: u32 = 1;
 
 /// Trailer value of a payload stored as it is.
@@ -31,11 +31,11 @@ pub(super) const STORED: u8 = 0;
 /// Trailer value of a payload `original length u32 | LZ4 block`.
 pub(super) const LZ4: u8 = 1;
 
-/// Why bytes that passed their checksum are still not what they should be.
+/// Why bytes that match their checksum are still not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed(pub(super) &'static str);
 
-/// Where a payload lies; its trailer follows it.
+/// The position of a payload. Its trailer follows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Handle {
     pub(super) offset: u64,
@@ -58,7 +58,8 @@ impl Handle {
     }
 }
 
-/// The checksum of bytes at `offset` of file `number`: over the bytes, the type, and the place.
+/// The checksum of bytes at `offset` of file `number`. It covers the bytes, the type, the file
+/// number and the offset.
 pub(super) fn checksum(parts: &[&[u8]], kind: u8, number: FileNumber, offset: u64) -> u32 {
     let mut place = [kind; 17];
     let (_, rest) = place.split_at_mut(1);
@@ -71,11 +72,11 @@ pub(super) fn checksum(parts: &[&[u8]], kind: u8, number: FileNumber, offset: u6
     hasher.finalize()
 }
 
-/// Where the parts of a table are.
+/// The positions of the parts of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Footer {
     pub(super) index: Handle,
-    /// Length 0 when the table has no filter; then it takes no bytes at all.
+    /// Has length 0 if the table has no filter. It then takes no bytes, not even a trailer.
     pub(super) filter: Handle,
     pub(super) properties: Handle,
 }
@@ -85,12 +86,12 @@ pub(super) struct Footer {
 pub(super) enum BadFooter {
     /// The bytes are damaged.
     Damaged(String),
-    /// The bytes are right, but of a format this code does not know.
+    /// The bytes are intact, but have a format version that this code does not know.
     Version(u32),
 }
 
 impl Footer {
-    /// The footer's bytes, for a footer at `offset` of file `number`.
+    /// Encodes a footer for `offset` of file `number`.
     pub(super) fn encode(&self, number: FileNumber, offset: u64) -> Vec<u8> {
         let mut out = Vec::new();
         self.index.put(&mut out);
@@ -104,7 +105,7 @@ impl Footer {
         out
     }
 
-    /// Reads and checks the footer found at `offset` of file `number`.
+    /// Decodes and checks the footer at `offset` of file `number`.
     pub(super) fn decode(bytes: &[u8], number: FileNumber, offset: u64) -> Result<Self, BadFooter> {
         let short = || BadFooter::Damaged("the footer is too short".into());
         let mut reader = Reader::new(bytes);

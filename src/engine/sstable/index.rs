@@ -1,21 +1,21 @@
-//! The index of a table: for each data block a separator, not before any entry of the block and
-//! before every entry of the next one.
+//! The index of a table. It has a separator per data block, which sorts at or after every entry of
+//! the block and before every entry of the next block.
 //!
 //! ```text
 //! index     = count u32 | prefix length varint | prefix | (separator of a block) * count
 //! separator = key length varint | key | tagged u8 | [tag u64] | payload length varint
 //! ```
 //!
-//! - `prefix` begins every separator key and is left out of `key`.
-//! - A separator without a tag comes after all versions of its user key; it is shortened where
-//!   it can be. When the versions of one user key span two blocks it is the last entry's full
-//!   `(key, tag)`. So a search by `(key, tag)` always leads to the one block that can hold the
+//! - Every separator key begins with `prefix`, which is left out of `key`.
+//! - A separator without a tag sorts after all versions of its user key, and is shortened if
+//!   possible. If the versions of a user key span two blocks, the separator is the full `(key,
+//!   tag)` of the last entry. So a search for `(key, tag)` leads to the one block that can hold the
 //!   first entry at or after it, and a point read never continues into the next block.
-//! - The blocks tile the file from offset 0, so lengths alone say where they are.
+//! - The blocks fill the file from offset 0 without gaps, so their lengths determine their offsets.
 //!
-//! In memory the first eight bytes of the stripped keys stand in an array of big-endian
-//! integers: a search is a branch-light binary search over it, and only equal integers are
-//! settled by the key bytes.
+//! In memory, the first eight bytes of the stripped keys form an array of integers that sort like
+//! the bytes. A search is a binary search over the array with few branches. Only equal integers
+//! need the key bytes.
 
 use std::cmp::Ordering;
 
@@ -23,18 +23,18 @@ use super::format::{Handle, Malformed, TRAILER_BYTES};
 use crate::engine::entry::{Tag, common_prefix};
 use crate::io::codec::{Reader, put_bytes, put_u32, put_u64, put_varint};
 
-/// Fewest bytes of a separator on disk; bounds what a count can make us allocate.
+/// Fewest bytes of a separator on disk. It limits how much memory a count can make us allocate.
 const MIN_SEPARATOR_BYTES: usize = 3;
 
 /// Collects separators while a table is written.
 #[derive(Debug, Default)]
 pub(super) struct IndexBuilder {
     keys: Vec<u8>,
-    blocks: Vec<Pending>,
+    blocks: Vec<PendingBlock>,
 }
 
 #[derive(Debug)]
-struct Pending {
+struct PendingBlock {
     key_end: usize,
     tag: Option<Tag>,
     length: u32,
@@ -50,15 +50,15 @@ impl IndexBuilder {
             _ => self.keys.extend_from_slice(last.0),
         }
         let tag = spans.then_some(last.1);
-        self.blocks.push(Pending { key_end: self.keys.len(), tag, length });
+        self.blocks.push(PendingBlock { key_end: self.keys.len(), tag, length });
     }
 
-    /// Blocks added.
+    /// Number of blocks added.
     pub(super) fn count(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Bytes of the finished index, roughly.
+    /// Approximate size of the finished index, in bytes.
     pub(super) fn size(&self) -> usize {
         self.keys.len() + self.blocks.len() * 6
     }
@@ -68,7 +68,7 @@ impl IndexBuilder {
         let first = self.blocks.first().and_then(|b| self.keys.get(..b.key_end));
         let last_start = self.blocks.len().checked_sub(2).and_then(|i| self.blocks.get(i));
         let last = self.keys.get(last_start.map_or(0, |b| b.key_end)..);
-        // The keys ascend, so what first and last share, all share.
+        // The keys ascend, so all of them share what the first and the last share.
         let common = common_prefix(first.unwrap_or_default(), last.unwrap_or_default());
         let mut out = Vec::with_capacity(self.size());
         put_u32(&mut out, u32::try_from(self.blocks.len()).unwrap_or(u32::MAX));
@@ -87,11 +87,11 @@ impl IndexBuilder {
     }
 }
 
-/// Appends the shortest key `s` with `last <= s < next` that is easy to find.
+/// Appends a short key `s` with `last <= s < next`.
 fn put_separator(out: &mut Vec<u8>, last: &[u8], next: &[u8]) {
     let common = common_prefix(last, next);
     let (Some(&low), Some(&high)) = (last.get(common), next.get(common)) else {
-        // `last` is a prefix of `next`: everything between them begins with `last`.
+        // `last` is a prefix of `next`, so every key between them begins with `last`.
         return out.extend_from_slice(last);
     };
     out.extend_from_slice(last.get(..common).unwrap_or_default());
@@ -101,7 +101,8 @@ fn put_separator(out: &mut Vec<u8>, last: &[u8], next: &[u8]) {
     if next.len() > common + 1 {
         return out.push(high);
     }
-    // `next` ends one above `low`: keep `low` and raise the first byte after it that can be.
+    // `next` ends with the byte after `low`: keep `low`, and raise the first byte after it that can
+    // be raised.
     let tail = last.get(common..).unwrap_or_default();
     let raisable = tail.iter().skip(1).position(|&b| b != 0xff);
     match raisable.and_then(|at| tail.split_at_checked(at + 1)) {
@@ -113,23 +114,23 @@ fn put_separator(out: &mut Vec<u8>, last: &[u8], next: &[u8]) {
     }
 }
 
-/// The index in memory. Immutable.
+/// An index in memory. It is immutable.
 #[derive(Debug)]
 pub(super) struct Index {
     prefix: Box<[u8]>,
-    /// First eight bytes of each stripped key, big-endian, padded with zeros.
+    /// The first eight bytes of each stripped key as a big-endian integer, padded with zeros.
     heads: Box<[u64]>,
-    /// Stripped keys, one after the other; key `i` ends at `key_ends[i]`.
+    /// The stripped keys, one after another. Key `i` ends at `key_ends[i]`.
     keys: Box<[u8]>,
     key_ends: Box<[u32]>,
-    /// Offset of each block, and of the end of the last one.
+    /// The offset of each block, and the end of the last one.
     offsets: Box<[u64]>,
-    /// Raw tags, 0 for a separator without one; empty when no separator has one.
+    /// The raw tags, 0 for a separator without a tag. Empty if no separator has a tag.
     tags: Box<[u64]>,
 }
 
 impl Index {
-    /// Reads an index payload of a table whose data ends at `data_end`.
+    /// Decodes the index of a table whose data ends at `data_end`.
     pub(super) fn decode(payload: &[u8], data_end: u64) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let short = Malformed("index is too short for its counts");
@@ -138,7 +139,7 @@ impl Index {
             return Err(Malformed("index has an impossible number of blocks"));
         }
         let prefix = reader.bytes().ok_or(short)?;
-        let mut parts = Parts::with_capacity(count, reader.rest().len());
+        let mut parts = IndexParts::with_capacity(count, reader.rest().len());
         for _ in 0..count {
             parts.take(&mut reader).ok_or(Malformed("index entry is not valid"))?;
         }
@@ -158,7 +159,7 @@ impl Index {
         self.heads.len()
     }
 
-    /// Where data block `block` lies.
+    /// The position of data block `block`.
     #[inline]
     pub(super) fn handle(&self, block: usize) -> Option<Handle> {
         let &[offset, end] = self.offsets.get(block..)?.first_chunk()?;
@@ -168,13 +169,14 @@ impl Index {
         })
     }
 
-    /// Offset where data block `block` begins; the end of the data for the one after the last.
+    /// The offset of data block `block`. For the block after the last it is the end of the data.
     pub(super) fn offset(&self, block: usize) -> u64 {
         self.offsets.get(block).or(self.offsets.last()).copied().unwrap_or(0)
     }
 
-    /// The first block whose separator is not before `(key, tag)`; `count()` if there is none.
-    /// If any entry at or after `(key, tag)` has that user key, the first one is in this block.
+    /// The first block whose separator is not before `(key, tag)`; `count()` if there is none. If
+    /// the table has entries of this user key at or after `(key, tag)`, the first of them is in
+    /// this block.
     #[inline]
     pub(super) fn search(&self, key: &[u8], tag: Tag) -> usize {
         let Some(stripped) = key.strip_prefix(&*self.prefix) else {
@@ -188,7 +190,7 @@ impl Index {
         }
     }
 
-    /// Memory the index takes.
+    /// Memory that the index takes, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.prefix.len()
             + self.keys.len()
@@ -197,7 +199,7 @@ impl Index {
             + size_of::<Self>()
     }
 
-    /// Binary search among the separators from `first` on that begin with `head`.
+    /// Searches the separators from `first` on that begin with `head`.
     fn search_ties(&self, first: usize, head: u64, stripped: &[u8], tag: Tag) -> usize {
         let ties = self.heads.get(first..).unwrap_or_default().partition_point(|&h| h == head);
         let (mut low, mut high) = (first, first + ties);
@@ -238,7 +240,7 @@ impl Index {
 }
 
 /// The arrays of an index while it is decoded.
-struct Parts {
+struct IndexParts {
     heads: Vec<u64>,
     keys: Vec<u8>,
     key_ends: Vec<u32>,
@@ -247,7 +249,7 @@ struct Parts {
     offset: u64,
 }
 
-impl Parts {
+impl IndexParts {
     fn with_capacity(count: usize, key_bytes: usize) -> Self {
         let mut offsets = Vec::with_capacity(count + 1);
         offsets.push(0);
@@ -295,8 +297,8 @@ impl Parts {
     }
 }
 
-/// The first eight bytes as a big-endian integer, padded with zeros: orders like the bytes,
-/// except that it may call different keys equal.
+/// The first eight bytes as a big-endian integer, padded with zeros. It sorts like the bytes,
+/// except that different keys may be equal.
 #[inline]
 fn head_of(key: &[u8]) -> u64 {
     if let Some(head) = key.first_chunk() {
@@ -310,7 +312,7 @@ fn head_of(key: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::entry::{Kind, MAX_SEQUENCE};
+    use crate::engine::entry::{EntryKind, MAX_SEQUENCE};
     use proptest::prelude::*;
 
     fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
@@ -369,7 +371,7 @@ mod tests {
             }
             let keys: Vec<_> = keys.into_iter().collect();
             let mut builder = IndexBuilder::default();
-            let tag = Tag::new(5, Kind::Put);
+            let tag = Tag::new(5, EntryKind::Put);
             for key in &keys {
                 builder.add((key, tag), None, 10);
             }

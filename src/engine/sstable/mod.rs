@@ -4,21 +4,23 @@
 //! |---|---|
 //! | `format` | footer, block trailer, checksums |
 //! | `block`, `block_builder`, `block_cursor` | a data block: reading, writing, walking |
-//! | `index` | separators of the data blocks, on disk and in memory |
-//! | `filter` | the bloom filter |
-//! | `properties` | what a table says about itself, and collectors that add to it |
+//! | `cache` | the block cache |
+//! | `index` | the separators of the data blocks, on disk and in memory |
+//! | `filter` | the Bloom filter |
+//! | `properties` | the properties of a table, and collectors that add to them |
 //! | `sink`, `writer` | writing a table |
-//! | `load`, `table`, `cursor`, `verify` | reading one |
-//! | `salvage` | reading what is left of a damaged one |
+//! | `loader`, `table`, `cursor`, `verify` | reading a table |
+//! | `salvage` | reading what is left of a damaged table |
 
 pub(crate) mod block;
 mod block_builder;
 mod block_cursor;
+mod cache;
 mod cursor;
 mod filter;
 mod format;
 mod index;
-mod load;
+mod loader;
 mod properties;
 mod salvage;
 mod sink;
@@ -30,8 +32,9 @@ mod writer;
 mod tests;
 
 pub use block::Block;
+pub use cache::{BlockCache, CacheFill};
 pub use cursor::TableCursor;
-pub use properties::{Collector, Properties};
+pub use properties::{Collector, CollectorFactory, Properties};
 pub use salvage::{TableSalvage, Unreadable};
 pub use table::{Hit, Table, TableCounters};
 pub use writer::{TableSummary, TableWriter, WriterOptions};

@@ -1,4 +1,4 @@
-//! What a table says about itself, readable without its data blocks.
+//! The properties of a table, which can be read without its data blocks.
 //!
 //! ```text
 //! properties = entries | tombstones | key bytes | value bytes | smallest sequence
@@ -11,20 +11,26 @@ use super::format::Malformed;
 use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
 use crate::io::codec::{Reader, put_bytes, put_varint};
 
-/// Sees every entry of a table while it is written, and adds properties at the end.
+/// Sees every entry of a table that is being written, and adds properties at the end.
 pub trait Collector: Send {
     /// Called for each entry, in order.
     fn add(&mut self, key: &[u8], tag: Tag, value: &[u8]);
-    /// Called once: names and values to store in the table.
+    /// Called once, after all entries. Returns the names and values to store in the table.
     fn finish(&mut self) -> Vec<(Vec<u8>, Vec<u8>)>;
+}
+
+/// Creates the property collectors for the tables of a tree.
+pub trait CollectorFactory: Send + Sync + std::fmt::Debug {
+    /// The collectors for one new table.
+    fn collectors(&self) -> Vec<Box<dyn Collector>>;
 }
 
 /// The properties of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {
-    /// Entries, all versions and tombstones counted.
+    /// Number of entries, all versions and tombstones counted.
     pub entries: u64,
-    /// Entries that delete their key.
+    /// Number of tombstones.
     pub tombstones: u64,
     /// Bytes of all user keys, before prefix compression.
     pub key_bytes: u64,
@@ -40,12 +46,12 @@ pub struct Properties {
     pub smallest: Vec<u8>,
     /// Largest user key.
     pub largest: Vec<u8>,
-    /// What the collectors left, in the order they gave it.
+    /// Names and values from the collectors, in the order they were returned.
     pub collected: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Properties {
-    /// Those of a table without entries.
+    /// The properties of a table without entries.
     pub(super) fn empty() -> Self {
         Self {
             entries: 0,
@@ -61,7 +67,7 @@ impl Properties {
         }
     }
 
-    /// Counts an entry; the smallest and largest keys are the caller's.
+    /// Counts an entry. The caller sets the smallest and largest keys.
     pub(super) fn count(&mut self, key: &[u8], tag: Tag, value: &[u8]) {
         self.entries += 1;
         self.tombstones += u64::from(tag.is_delete());
@@ -71,7 +77,7 @@ impl Properties {
         self.max_sequence = self.max_sequence.max(tag.sequence());
     }
 
-    /// What a collector stored under `name`.
+    /// The value that a collector stored under `name`.
     pub fn collected(&self, name: &[u8]) -> Option<&[u8]> {
         self.collected.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_slice())
     }

@@ -1,8 +1,8 @@
-//! Reads what is left of a table that may be damaged: block by block, from the first to the last.
+//! Reads what is left of a damaged table, block by block from the first to the last.
 //!
-//! Nothing is read that does not match its checksum. With an index that can be read, a damaged
-//! block costs what is in it. Without one the blocks are found by their checksums, one after the
-//! other from the start of the file; the first that is damaged then hides those behind it.
+//! Blocks that do not match their checksum are skipped. If the index is readable, a damaged block
+//! loses only its own entries. Otherwise blocks are found by their checksums, one after another
+//! from the start of the file, and the first damaged block hides all blocks after it.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::block::Block;
 use super::block_cursor::BlockCursor;
 use super::format::{Footer, Handle, LZ4, STORED, TRAILER_BYTES};
 use super::index::Index;
-use super::load::Loader;
+use super::loader::Loader;
 use super::properties::Properties;
 use super::table::read_footer;
 use crate::engine::entry::Tag;
@@ -20,21 +20,21 @@ use crate::engine::files::FileNumber;
 use crate::error::{Error, Result};
 use crate::io::fs::File;
 
-/// Without an index no block longer than this is looked for.
+/// Longest block to search for if there is no index.
 const LONGEST_SEARCHED: u64 = 64 << 20;
-/// Bytes read at once while searching.
+/// Number of bytes to read at once while searching.
 const WINDOW: usize = 256 << 10;
 
 /// Bytes of a table that cannot be read, and why.
 #[derive(Debug)]
 pub struct Unreadable {
-    /// Where in the file.
+    /// The range in the file.
     pub range: Range<u64>,
-    /// Why.
+    /// Why they cannot be read.
     pub cause: Error,
 }
 
-/// How the next block is found.
+/// How to find the next block.
 #[derive(Debug)]
 enum Blocks {
     Indexed { index: Index, next: usize },
@@ -42,7 +42,7 @@ enum Blocks {
     Done,
 }
 
-/// A table being read; stands nowhere until it is advanced.
+/// A damaged table that is being read. It has no entry until it is advanced.
 #[derive(Debug)]
 pub struct TableSalvage {
     loader: Loader,
@@ -55,7 +55,7 @@ pub struct TableSalvage {
 }
 
 impl TableSalvage {
-    /// Looks at the parts of a table file that say where the others are.
+    /// Opens a table file and reads its footer, properties and index as far as possible.
     pub fn open(file: Arc<dyn File>, path: PathBuf, number: FileNumber) -> Result<Self> {
         let size = file.len().map_err(|cause| Error::io("stat", &path, &cause))?;
         let loader = Loader { file, path, number };
@@ -103,29 +103,29 @@ impl TableSalvage {
         self.unreadable.push(Unreadable { range, cause });
     }
 
-    /// What the table says about itself, if that can be read.
+    /// The properties of the table, if they are readable.
     pub fn properties(&self) -> Option<&Properties> {
         self.properties.as_ref()
     }
 
-    /// What could not be read since the last call.
+    /// The bytes found to be unreadable since the last call.
     pub fn take_unreadable(&mut self) -> Vec<Unreadable> {
         std::mem::take(&mut self.unreadable)
     }
 
-    /// Blocks read so far.
+    /// Number of blocks read so far.
     pub fn blocks_read(&self) -> u64 {
         self.read
     }
 
-    /// Moves to the next entry that can be read; `false` at the end.
+    /// Moves to the next readable entry; `false` at the end.
     pub fn advance(&mut self) -> bool {
         loop {
             if let Some(at) = &mut self.at {
                 match at.next() {
                     Ok(true) => return true,
                     Ok(false) => {}
-                    // The checksum was right: what was written is wrong. The rest is not guessed.
+                    // The checksum matches, so the block was written wrong. Skip the rest of it.
                     Err(why) => {
                         let cause = self.loader.malformed(0, why);
                         self.unreadable.push(Unreadable { range: 0..0, cause });
@@ -142,7 +142,7 @@ impl TableSalvage {
         }
     }
 
-    /// The entry's key, tag and value.
+    /// Key, tag and value of the current entry.
     pub fn entry(&self) -> Option<(&[u8], Tag, &[u8])> {
         self.at.as_ref().map(|at| (at.key(), at.tag(), at.value()))
     }
@@ -168,13 +168,13 @@ impl TableSalvage {
         }
     }
 
-    /// The block that begins at `from`, if a checksum says where it ends.
+    /// The block that begins at `from`, if a matching checksum tells where it ends.
     fn search(&mut self, from: u64) -> Option<Block> {
         self.blocks = Blocks::Done;
         let found = find_end(&self.loader, from, self.size);
         let handle = match found {
             Ok(Some(handle)) => handle,
-            // After the data come parts that are framed alike; the last of them, or damage.
+            // This is the end of the last part after the data, or damage.
             Ok(None) => {
                 let cause = Error::corrupt(&self.loader.path, from, "no block is found here");
                 self.lose(from..self.size, cause);
@@ -195,7 +195,7 @@ fn range_of(handle: Handle) -> Range<u64> {
     handle.offset..handle.end().unwrap_or(handle.offset)
 }
 
-/// The shortest block at `offset` whose checksum is right.
+/// The shortest block at `offset` that matches a checksum.
 fn find_end(loader: &Loader, offset: u64, size: u64) -> Result<Option<Handle>> {
     let limit = size.saturating_sub(offset).min(LONGEST_SEARCHED);
     let place = [loader.number.to_le_bytes(), offset.to_le_bytes()].concat();

@@ -1,6 +1,6 @@
-//! Appends blocks to a table file through a buffer, so that the file sees few large writes.
+//! Appends blocks to a table file through a buffer, so that there are few large writes.
 //!
-//! After a failed write the sink stays failed: a table with a hole can never be finished.
+//! After a failed write the sink stays failed, so that a table with a hole is never finished.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::io::fs::File;
 use crate::options::Compression;
 
 const BUFFER_BYTES: usize = 512 << 10;
-/// Larger payloads are stored as they are: compressing them would take as much memory again.
+/// Larger payloads are not compressed: that would take as much memory again.
 const MAX_COMPRESSED: usize = 64 << 20;
 
-/// Where a table's bytes go.
+/// The file of a table that is being written.
 pub(super) struct Sink {
     file: Arc<dyn File>,
     path: PathBuf,
     number: FileNumber,
     buffer: Vec<u8>,
-    /// Bytes handed to the file.
+    /// Number of bytes written to the file.
     written: u64,
     failure: Option<Error>,
     plain: Vec<u8>,
@@ -51,7 +51,8 @@ impl Sink {
         self.written + self.buffer.len() as u64
     }
 
-    /// Appends a block whose payload is `parts`, compressed if asked and if that saves an eighth.
+    /// Appends a block with the payload `parts`. It is compressed if `compression` asks for it and
+    /// at least an eighth is saved.
     pub(super) fn block(&mut self, parts: &[&[u8]], compression: Compression) -> Result<Handle> {
         let raw: usize = parts.iter().map(|part| part.len()).sum();
         if compression == Compression::Lz4 && raw <= MAX_COMPRESSED && self.compress(parts, raw) {
@@ -65,7 +66,7 @@ impl Sink {
         self.framed(parts, STORED)
     }
 
-    /// Appends bytes as they are.
+    /// Appends bytes without a frame.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
@@ -83,7 +84,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Writes what is buffered and makes the whole file durable.
+    /// Writes the buffered bytes and makes the whole file durable.
     pub(super) fn sync(&mut self) -> Result<()> {
         self.flush()?;
         let result = self.file.sync_data();
@@ -125,7 +126,7 @@ impl Sink {
         Ok(handle)
     }
 
-    /// Leaves `original length | LZ4` in `packed`; `false` when that does not pay.
+    /// Puts `original length | LZ4 block` into `packed`; `false` if that saves too little.
     fn compress(&mut self, parts: &[&[u8]], raw: usize) -> bool {
         self.plain.clear();
         self.plain.shrink_to(BUFFER_BYTES);

@@ -1,9 +1,10 @@
 //! An open table: point reads, and the parts kept in memory for them.
 //!
-//! Threads: everything takes `&self` and may be called by all threads at once. Index and filter
-//! are *resident*: read on first use, then found by one pointer load without a reference count
-//! or a lock. A memory manager may drop them at any time with [`Table::evict_resident`]; readers
-//! that are using them keep them until they are done, later ones read them again.
+//! Index and filter are *resident*: they are read on first use, and then reached by one pointer
+//! load without a reference count or a lock. [`Table::evict_resident`] drops them at any time.
+//! Readers that use them keep them until they are done, and later readers read them again.
+//!
+//! Threads: all methods take `&self` and may be called by any number of threads at once.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,62 +18,61 @@ use parking_lot::Mutex;
 
 use super::block::Block;
 use super::block_cursor::BlockCursor;
-use super::cursor::TableCursor;
+use super::cache::{BlockCache, CacheFill};
 use super::filter::Filter;
 use super::format::{BadFooter, FOOTER_BYTES, Footer, Malformed};
 use super::index::Index;
-use super::load::Loader;
+use super::loader::Loader;
 use super::properties::Properties;
-use crate::engine::cache::BlockCache;
 use crate::engine::counter::Counter;
 use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
 use crate::engine::files::FileNumber;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::File;
 
-/// What reads of tables did; shared by the tables of a tree or a store.
+/// Counters of reads, shared by the tables of a tree.
 #[derive(Debug, Default)]
 pub struct TableCounters {
     /// Data blocks read from files.
     pub block_reads: Counter,
-    /// Bytes of them, as stored.
+    /// Bytes of data blocks read from files, as stored.
     pub block_read_bytes: Counter,
-    /// Point reads that asked a filter.
+    /// Point reads that consulted a Bloom filter.
     pub filter_checks: Counter,
-    /// Those the filter answered: the key is not in the table.
+    /// Point reads that the filter ended, since the key is not in the table.
     pub filter_negatives: Counter,
-    /// Those the filter let pass although the table had nothing to show.
+    /// Point reads that the filter let pass although the table had nothing to show.
     pub filter_false_positives: Counter,
     /// Data blocks found in the cache.
     pub cache_hits: Counter,
-    /// Data blocks looked for in the cache in vain.
+    /// Data blocks not found in the cache.
     pub cache_misses: Counter,
 }
 
-/// What a point read found: a value or a tombstone.
+/// The entry that a point read found: a value or a tombstone.
 #[derive(Clone, Debug)]
 pub struct Hit {
-    /// Sequence and kind; a deleted key is a hit with a deleting tag.
+    /// Sequence number and kind. A deleted key is a hit with the tag of a tombstone.
     pub tag: Tag,
     block: Block,
     range: Range<u32>,
 }
 
 impl Hit {
-    /// The value, in place.
+    /// The value, within its block.
     #[inline]
     pub fn value(&self) -> &[u8] {
         self.block.slice(self.range.clone())
     }
 
-    /// The value as bytes of its own: copied below 1 KiB, so that ten bytes do not keep a block
-    /// in memory; from there on a reference to the block.
+    /// The value as bytes of its own. It is copied below 1 KiB, so that ten bytes do not keep a
+    /// block in memory. A longer value refers to its block.
     pub fn to_bytes(&self) -> Bytes {
         self.block.pinned(self.range.clone())
     }
 }
 
-/// What a table keeps in memory while it is used.
+/// The parts of a table that stay in memory while it is used.
 #[derive(Debug)]
 pub(super) struct Resident {
     pub(super) index: Index,
@@ -85,7 +85,7 @@ impl Resident {
     }
 }
 
-/// An immutable sorted file.
+/// An open table: an immutable file of sorted entries.
 pub struct Table {
     pub(super) loader: Loader,
     pub(super) footer: Footer,
@@ -94,7 +94,7 @@ pub struct Table {
     cache: Arc<BlockCache>,
     pub(super) counters: Arc<TableCounters>,
     resident: ArcSwapOption<Resident>,
-    /// Held while the resident parts are read, so that they are read once.
+    /// Held while the resident parts are read, so that only one thread reads them.
     loading: Mutex<()>,
     used: AtomicBool,
 }
@@ -106,8 +106,8 @@ impl fmt::Debug for Table {
 }
 
 impl Table {
-    /// Opens table `number`, which the manifest says has `expected_size` bytes. Reads footer and
-    /// properties only.
+    /// Opens table `number`, which has `expected_size` bytes according to the manifest. Reads only
+    /// footer and properties.
     pub fn open(
         file: Arc<dyn File>,
         path: PathBuf,
@@ -134,50 +134,44 @@ impl Table {
         })
     }
 
-    /// The file's number.
+    /// The file number.
     pub fn number(&self) -> FileNumber {
         self.loader.number
     }
 
-    /// The file's path.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.loader.path
     }
 
-    /// The file's size.
+    /// The size of the file in bytes.
     pub fn file_size(&self) -> u64 {
         self.file_size
     }
 
-    /// What the table says about itself.
+    /// The properties stored in the table.
     pub fn properties(&self) -> &Properties {
         &self.properties
     }
 
-    /// The newest version of `key` at `sequence` or before, if the table has one. `hash` is
-    /// `hash_key(key)`. `fill_cache` tells whether a block that had to be read is kept.
+    /// The newest version of `key` at or before `sequence`, if the table has one. `hash` is
+    /// `hash_key(key)`.
     pub fn get(
         &self,
         key: &[u8],
         hash: u64,
         sequence: Sequence,
-        fill_cache: bool,
+        cache_fill: CacheFill,
     ) -> Result<Option<Hit>> {
         let guard = self.resident.load();
         match &*guard {
-            Some(resident) => self.get_with(resident, key, hash, sequence, fill_cache),
-            None => self.get_with(&*self.load_resident()?, key, hash, sequence, fill_cache),
+            Some(resident) => self.get_with(resident, key, hash, sequence, cache_fill),
+            None => self.get_with(&*self.load_resident()?, key, hash, sequence, cache_fill),
         }
     }
 
-    /// A cursor over the table; stands nowhere until it is moved. Without `fill_cache` it also
-    /// reads ahead: that suits long scans, e.g. a compaction.
-    pub fn cursor(self: &Arc<Self>, fill_cache: bool) -> TableCursor {
-        TableCursor::new(Arc::clone(self), fill_cache)
-    }
-
-    /// Where in the file the entries of `key` would begin, roughly: differences of these tell
-    /// how many bytes lie between two keys.
+    /// Approximate offset at which the entries of `key` would begin. The difference of two such
+    /// offsets is the approximate number of bytes between two keys.
     pub fn approximate_offset(&self, key: &[u8]) -> Result<u64> {
         let index = &self.resident()?.index;
         Ok(index.offset(index.search(key, Tag::newest_at(MAX_SEQUENCE))))
@@ -196,15 +190,16 @@ impl Table {
         Ok(first..end.max(first))
     }
 
-    /// An entry of data block `number`: the one that `choose` names when told how many there are.
+    /// An entry of data block `number`. `choose` gets the number of entries and returns that of the
+    /// entry.
     pub(crate) fn entry_at(
         &self,
         number: usize,
-        fill_cache: bool,
+        cache_fill: CacheFill,
         choose: impl FnOnce(u32) -> Option<u32>,
     ) -> Result<Option<(Vec<u8>, Tag, Bytes)>> {
         let resident = self.resident()?;
-        let block = self.block(&resident.index, number, fill_cache)?;
+        let block = self.block(&resident.index, number, cache_fill)?;
         let Some(entry) = choose(block.count()) else { return Ok(None) };
         let cursor = BlockCursor::at(block, entry, Vec::new())
             .map_err(|why| self.malformed(&resident.index, number, why))?;
@@ -212,23 +207,23 @@ impl Table {
         Ok(Some((cursor.into_buffer(), tag, value)))
     }
 
-    /// Memory of the resident parts, 0 when they are not loaded.
+    /// Memory of the resident parts in bytes; 0 if they are not loaded.
     pub fn resident_bytes(&self) -> usize {
         self.resident.load().as_ref().map_or(0, |resident| resident.memory())
     }
 
-    /// Drops the resident parts; the next use reads them again. Returns the bytes given up.
+    /// Drops the resident parts and returns the bytes freed. The next use reads them again.
     pub fn evict_resident(&self) -> usize {
         self.resident.swap(None).map_or(0, |resident| resident.memory())
     }
 
-    /// Whether the table was used since the last call: the mark of a clock that picks whose
-    /// resident parts to evict.
+    /// Whether the table was used since the last call. Clock eviction uses this to choose tables
+    /// whose resident parts to drop.
     pub fn take_used(&self) -> bool {
         self.used.swap(false, Ordering::Relaxed)
     }
 
-    /// The resident parts, read if need be.
+    /// The resident parts, which are read if necessary.
     pub(super) fn resident(&self) -> Result<Arc<Resident>> {
         self.mark_used();
         match self.resident.load_full() {
@@ -237,28 +232,33 @@ impl Table {
         }
     }
 
-    /// Data block `number`, from the cache or the file. Looks by those who leave the cache as it is
-    /// are not counted: merges would hide how it serves the others.
+    /// Data block `number`, from the cache or the file. Reads that do not fill the cache are not
+    /// counted as hits or misses: compactions would hide how well it serves other reads.
     #[inline]
-    pub(super) fn block(&self, index: &Index, number: usize, fill_cache: bool) -> Result<Block> {
+    pub(super) fn block(
+        &self,
+        index: &Index,
+        number: usize,
+        cache_fill: CacheFill,
+    ) -> Result<Block> {
         let handle = index.handle(number).ok_or_else(|| {
             self.loader.malformed(self.footer.index.offset, Malformed("no such block"))
         })?;
         if let Some(block) = self.cache.get(self.loader.number, handle.offset) {
-            self.counters.cache_hits.add(u64::from(fill_cache));
+            self.counters.cache_hits.add(u64::from(cache_fill.fills()));
             return Ok(block);
         }
-        self.counters.cache_misses.add(u64::from(fill_cache));
+        self.counters.cache_misses.add(u64::from(cache_fill.fills()));
         let block = self.loader.block(handle)?;
         self.counters.block_reads.add(1);
         self.counters.block_read_bytes.add(u64::from(handle.length));
-        if fill_cache {
+        if cache_fill.fills() {
             self.cache.insert(self.loader.number, handle.offset, block.clone());
         }
         Ok(block)
     }
 
-    /// Damage found inside data block `number`.
+    /// The error for damage within data block `number`.
     pub(super) fn malformed(&self, index: &Index, number: usize, why: Malformed) -> Error {
         self.loader.malformed(index.offset(number), why)
     }
@@ -270,7 +270,7 @@ impl Table {
         key: &[u8],
         hash: u64,
         sequence: Sequence,
-        fill_cache: bool,
+        cache_fill: CacheFill,
     ) -> Result<Option<Hit>> {
         self.mark_used();
         if let Some(filter) = &resident.filter {
@@ -280,14 +280,14 @@ impl Table {
                 return Ok(None);
             }
         }
-        let hit = self.find(&resident.index, key, hash, sequence, fill_cache)?;
+        let hit = self.find(&resident.index, key, hash, sequence, cache_fill)?;
         if hit.is_none() && resident.filter.is_some() {
             self.counters.filter_false_positives.add(1);
         }
         Ok(hit)
     }
 
-    /// One block is enough: see `Index::search`.
+    /// Searches the one block that can hold the entry; see [`Index::search`].
     #[inline]
     fn find(
         &self,
@@ -295,20 +295,20 @@ impl Table {
         key: &[u8],
         hash: u64,
         sequence: Sequence,
-        fill_cache: bool,
+        cache_fill: CacheFill,
     ) -> Result<Option<Hit>> {
         let target = Tag::newest_at(sequence);
         let number = index.search(key, target);
         if number == index.count() {
             return Ok(None);
         }
-        let block = self.block(index, number, fill_cache)?;
+        let block = self.block(index, number, cache_fill)?;
         let found =
             block.get(key, hash, target).map_err(|why| self.malformed(index, number, why))?;
         Ok(found.map(|(tag, range)| Hit { tag, block, range }))
     }
 
-    /// Writes only when the mark is not set yet, to leave the cache line shared.
+    /// Sets the mark only if it is not set, so that the cache line stays shared.
     #[inline]
     fn mark_used(&self) {
         if !self.used.load(Ordering::Relaxed) {
@@ -346,7 +346,7 @@ impl Table {
     }
 }
 
-/// Reads the footer of a file that should have `expected_size` bytes.
+/// Reads the footer of a file that must have `expected_size` bytes.
 pub(super) fn read_footer(loader: &Loader, expected_size: u64) -> Result<Footer> {
     let path = &loader.path;
     let size = loader.file.len().map_err(|cause| Error::io("stat", path, &cause))?;

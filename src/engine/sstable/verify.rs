@@ -1,5 +1,5 @@
-//! Reads a whole table and checks every checksum, the order of all entries, and that index,
-//! filter and properties say of them what is true.
+//! Verifies a whole table: all checksums, the order of all entries, and that index, filter and
+//! properties match the entries.
 
 use std::cmp::Ordering;
 
@@ -11,26 +11,26 @@ use super::table::{Resident, Table};
 use crate::engine::entry::{Tag, compare, hash_key};
 use crate::error::Error;
 
-/// What has been seen of the table so far.
-struct Seen {
+/// What was found in the table so far.
+struct TableCheck {
     properties: Properties,
     last_tag: Tag,
 }
 
 impl Table {
-    /// Checks the whole file as it is on disk, past every cache.
+    /// Checks the whole file on disk, without using any cache.
     pub fn verify(&self) -> Result<(), Error> {
         let resident = self.read_resident()?;
-        let mut seen = Seen { properties: Properties::empty(), last_tag: Tag::newest_at(0) };
+        let mut check = TableCheck { properties: Properties::empty(), last_tag: Tag::newest_at(0) };
         for number in 0..resident.index.count() {
             let at = |why| self.malformed(&resident.index, number, why);
             let handle = resident.index.handle(number).ok_or_else(|| at(Malformed("no handle")))?;
             let block = self.loader.block(handle)?;
-            seen.block(&resident, number, block).map_err(at)?;
+            check.block(&resident, number, block).map_err(at)?;
         }
-        seen.properties.blocks = resident.index.count() as u64;
-        seen.properties.collected = self.properties().collected.clone();
-        if seen.properties != *self.properties() {
+        check.properties.blocks = resident.index.count() as u64;
+        check.properties.collected = self.properties().collected.clone();
+        if check.properties != *self.properties() {
             let why = Malformed("properties do not match the entries");
             return Err(self.loader.malformed(self.footer.properties.offset, why));
         }
@@ -38,7 +38,7 @@ impl Table {
     }
 }
 
-impl Seen {
+impl TableCheck {
     fn block(&mut self, resident: &Resident, number: usize, block: Block) -> Result<(), Malformed> {
         let probe = block.clone();
         let mut at = BlockCursor::at(block, 0, Vec::new())?;

@@ -1,8 +1,8 @@
-//! Writes a table from entries in internal order. Owned by one thread.
+//! Writes a table from entries in internal order. One thread owns a writer.
 //!
-//! The caller has created the file; `finish` makes its bytes durable, and whoever installs the
-//! table makes its name durable. A writer dropped without `finish` leaves a file without a
-//! footer, which no reader accepts.
+//! The caller creates the file, `finish` makes its bytes durable, and the caller makes its name
+//! durable. A writer dropped without `finish` leaves a file without a footer, which no reader
+//! accepts.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -21,34 +21,34 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::File;
 use crate::options::Compression;
 
-/// Longest key and longest value; their sum and a little more must stay below 4 GiB.
+/// Longest key, and longest value. Their sum and a little more must stay below 4 GiB.
 const MAX_PART_BYTES: usize = 1 << 30;
-/// Largest block size that can be asked for, so that a block never nears 4 GiB.
+/// Largest block size that takes effect, so that no block comes close to 4 GiB.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
-/// What an entry takes beside key and value, at most.
+/// Largest size of an entry beside key and value.
 const ENTRY_OVERHEAD: usize = 8 + 5 + 5 + 4 + 2;
 
-/// How a table is written.
+/// Options of a table writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
-    /// Bytes of a data block before compression; a larger entry gets a block of its own.
+    /// Size of a data block before compression, in bytes. A larger entry gets a block of its own.
     pub block_bytes: u32,
-    /// Filter bits a distinct user key; 0 for no filter.
+    /// Bloom filter bits per distinct user key; 0 for no filter.
     pub bloom_bits: u32,
     /// Compression of data blocks.
     pub compression: Compression,
 }
 
-/// What was written, for the manifest.
+/// The metadata of a finished table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSummary {
-    /// The file's number.
+    /// The file number.
     pub number: FileNumber,
-    /// The file's exact size.
+    /// The exact size of the file in bytes.
     pub file_size: u64,
-    /// Entries, all versions and tombstones counted.
+    /// Number of entries, all versions and tombstones counted.
     pub entries: u64,
-    /// Entries that delete their key.
+    /// Number of tombstones.
     pub tombstones: u64,
     /// Smallest user key.
     pub smallest: Vec<u8>,
@@ -73,7 +73,7 @@ pub struct TableWriter {
     collectors: Vec<Box<dyn Collector>>,
     block: BlockBuilder,
     index: IndexBuilder,
-    /// Of each distinct user key, for the filter; empty when there is none.
+    /// Hashes of the distinct user keys, for the Bloom filter. Empty if there is none.
     hashes: Vec<u64>,
     properties: Properties,
     last_key: Vec<u8>,
@@ -88,7 +88,7 @@ impl fmt::Debug for TableWriter {
 }
 
 impl TableWriter {
-    /// Writes table `number` into `file`, which is new and empty; `path` is for messages.
+    /// A writer of table `number` to `file`, which is new and empty. `path` is used in errors.
     pub fn new(
         file: Arc<dyn File>,
         path: PathBuf,
@@ -112,7 +112,7 @@ impl TableWriter {
         }
     }
 
-    /// Adds an entry, which must come after all before it in internal order.
+    /// Adds an entry, which must sort after all entries before it.
     pub fn add(&mut self, key: &[u8], tag: Tag, value: &[u8]) -> Result<()> {
         self.check(key, tag, value)?;
         let first = self.properties.entries == 0;
@@ -142,20 +142,20 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Entries added.
+    /// Number of entries added.
     pub fn entries(&self) -> u64 {
         self.properties.entries
     }
 
-    /// Size of the file if it were finished now, roughly (and without compression of the block
-    /// in progress).
+    /// Approximate size of the file if it were finished now, without compression of the block in
+    /// progress.
     pub fn estimated_size(&self) -> u64 {
         let filter = self.hashes.len() as u64 * u64::from(self.options.bloom_bits) / 8;
         let rest = self.block.size() + self.index.size();
         self.sink.position() + filter + (rest + FOOTER_BYTES) as u64
     }
 
-    /// Writes everything after the data and makes the file's bytes durable.
+    /// Writes the parts after the data, and makes the bytes of the file durable.
     pub fn finish(mut self) -> Result<TableSummary> {
         if self.block.is_empty() {
             let message = format!("{}: a table needs at least one entry", self.path.display());
@@ -216,7 +216,7 @@ impl TableWriter {
         Err(Error::new(ErrorKind::Misuse, message))
     }
 
-    /// Writes the block in progress; `next` is the key that will open the next one.
+    /// Writes the block in progress. `next` is the first key of the next block, if there is one.
     fn finish_block(&mut self, next: Option<&[u8]>) -> Result<()> {
         let handle = self.sink.block(&self.block.finish(), self.options.compression)?;
         self.index.add((&self.last_key, self.last_tag), next, handle.length);

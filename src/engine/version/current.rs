@@ -1,6 +1,6 @@
-//! The file CURRENT: which manifest is in force.
+//! The file CURRENT, which names the current manifest.
 //!
-//! Three lines of text, e.g.
+//! It has three lines of text, for example:
 //!
 //! ```text
 //! lsmkv format 1
@@ -9,8 +9,8 @@
 //! ```
 //! The crc, in hexadecimal, covers the bytes before its line. The first and the last line keep
 //! their form in every later format, so that this version can tell a newer store from a damaged
-//! one. The file is replaced as a whole: written under a temporary name, synced, renamed, and its
-//! directory synced.
+//! one. The file is replaced as a whole: it is written under a temporary name, synced and renamed,
+//! and then the directory is synced.
 
 use std::path::{Path, PathBuf};
 
@@ -19,16 +19,16 @@ use crate::engine::wal::header::FORMAT_VERSION;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::FileSystem;
 
-/// No format will need more.
+/// Largest size of the file in any format.
 const MAX_BYTES: u64 = 4096;
 
-/// Puts manifest `number` in force.
+/// Makes `number` the current manifest.
 pub fn set_current(fs: &dyn FileSystem, dir: &Path, number: FileNumber) -> Result<()> {
     let temporary = write_temporary(fs, dir, number)?;
     switch(fs, dir, &temporary)
 }
 
-/// Writes and syncs the new content beside CURRENT. A failure changes nothing.
+/// Writes and syncs the new content under a temporary name. A failure changes nothing.
 pub fn write_temporary(fs: &dyn FileSystem, dir: &Path, number: FileNumber) -> Result<PathBuf> {
     let path = dir.join("CURRENT.tmp");
     let failed = |what: &str, e: &std::io::Error| Error::io(what, &path, e);
@@ -47,14 +47,14 @@ pub fn write_temporary(fs: &dyn FileSystem, dir: &Path, number: FileNumber) -> R
     Ok(path)
 }
 
-/// Renames what [`write_temporary`] wrote. After a failure either manifest may be in force.
+/// Renames the file that [`write_temporary`] wrote. After a failure either manifest may be current.
 pub fn switch(fs: &dyn FileSystem, dir: &Path, temporary: &Path) -> Result<()> {
     let path = current_path(dir);
     fs.rename(temporary, &path).map_err(|e| Error::io("rename to", &path, &e))?;
     fs.sync_dir(dir).map_err(|e| Error::io("sync the directory", dir, &e))
 }
 
-/// The manifest in force; `None` only if there is no CURRENT.
+/// The number of the current manifest; `None` if there is no file CURRENT.
 pub fn read_current(fs: &dyn FileSystem, dir: &Path) -> Result<Option<FileNumber>> {
     let path = current_path(dir);
     let file = match fs.open(&path) {

@@ -1,4 +1,4 @@
-//! A change of the set of files: one record of the manifest.
+//! Version edits: changes of the set of files. Each is one record of the manifest.
 //!
 //! ```text
 //! edit  = field*
@@ -9,7 +9,7 @@
 //!       | 5 removed table: tree u8, level u8, number (varint)
 //!       | 6 tree: name (length, bytes)                      only in a manifest's first record
 //! ```
-//! Fields may come in any order; an unknown tag is an error, since skipping it could lose data.
+//! Fields may come in any order. An unknown tag is an error, since skipping it could lose data.
 
 use crate::engine::batch::TreeId;
 use crate::engine::entry::Sequence;
@@ -22,34 +22,34 @@ use super::file::FileMeta;
 /// Number of levels of a tree, level 0 included.
 pub const LEVELS: usize = 7;
 
-/// Where the log begins, and where segments of earlier lives of the store end.
+/// Where the log begins, and where segments from before the last open end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogState {
-    /// Everything before is in tables.
+    /// Tables hold everything before this position.
     pub start: LogPosition,
-    /// Segments written before the last open, with the offset where each ends for good.
+    /// Segments written before the last open, with their final ends.
     pub cuts: Vec<Cut>,
 }
 
-/// See the module's documentation.
+/// A change of the set of files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Edit {
-    /// File numbers from here on are unused.
+pub struct VersionEdit {
+    /// File numbers from this one on are unused.
     pub next_file: Option<FileNumber>,
-    /// Everything flushed so far has at most this sequence.
+    /// No flushed entry has a larger sequence number.
     pub last_sequence: Option<Sequence>,
-    /// A new state of the log.
+    /// The new state of the log.
     pub log: Option<LogState>,
-    /// Tables that join.
+    /// Tables that are added, with their tree and level.
     pub added: Vec<(TreeId, u8, FileMeta)>,
-    /// Tables that leave.
+    /// Tables that are removed, with their tree and level.
     pub removed: Vec<(TreeId, u8, FileNumber)>,
     /// Names of the trees, by index.
     pub trees: Vec<Vec<u8>>,
 }
 
-impl Edit {
-    /// The stored form.
+impl VersionEdit {
+    /// Encodes the edit.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for name in &self.trees {
@@ -78,7 +78,7 @@ impl Edit {
         out
     }
 
-    /// Reads the stored form; `None` if it does not follow the grammar.
+    /// Decodes an edit; `None` if the bytes do not follow the grammar.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(bytes);
         let mut edit = Self::default();
@@ -157,19 +157,19 @@ mod tests {
             removed in prop::collection::vec((0u8..3, 0u8..7, any::<u64>()), 0..4),
             trees: Vec<Vec<u8>>,
         ) {
-            let edit = Edit {
+            let edit = VersionEdit {
                 next_file, last_sequence, trees,
                 log: start.map(|(segment, offset)| LogState {
                     start: LogPosition { segment, offset }, cuts }),
                 added: added.into_iter().map(|(t, l, f)| (TreeId(t), l, f)).collect(),
                 removed: removed.into_iter().map(|(t, l, n)| (TreeId(t), l, n)).collect(),
             };
-            prop_assert_eq!(Edit::decode(&edit.encode()), Some(edit));
+            prop_assert_eq!(VersionEdit::decode(&edit.encode()), Some(edit));
         }
 
         #[test]
         fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
-            let _ = Edit::decode(&bytes);
+            let _ = VersionEdit::decode(&bytes);
         }
     }
 }

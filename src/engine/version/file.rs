@@ -1,4 +1,4 @@
-//! A table of the store: what the manifest knows of it, and the open reader.
+//! A table of the store: its metadata from the manifest, and its reader.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,37 +9,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use crate::engine::compaction::waste::{Verdict, Waste};
+use super::opener::TableOpener;
 use crate::engine::entry::Sequence;
 use crate::engine::files::FileNumber;
+use crate::engine::garbage::{Garbage, GarbageEstimate};
 use crate::engine::sstable::Table;
-use crate::engine::tables::TableOpener;
 use crate::error::Result;
 use crate::io::codec::{Reader, put_bytes, put_u64, put_varint};
 
-/// What the manifest records of a table.
+/// The metadata of a table in the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileMeta {
-    /// Its file number.
+    /// The file number.
     pub number: FileNumber,
-    /// Its exact length.
+    /// The exact file size in bytes.
     pub size: u64,
-    /// Smallest user key in it.
+    /// Smallest user key.
     pub smallest: Bytes,
-    /// Largest user key in it.
+    /// Largest user key.
     pub largest: Bytes,
     /// Number of entries.
     pub entries: u64,
-    /// How many of them are deletes.
+    /// Number of entries that are tombstones.
     pub tombstones: u64,
-    /// Sequence of the oldest entry.
+    /// Sequence number of the oldest entry.
     pub min_sequence: Sequence,
-    /// Sequence of the newest entry.
+    /// Sequence number of the newest entry.
     pub max_sequence: Sequence,
 }
 
 impl FileMeta {
-    /// Appends the stored form.
+    /// Encodes the metadata and appends it to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.number);
         put_varint(out, self.size);
@@ -51,7 +51,7 @@ impl FileMeta {
         put_u64(out, self.max_sequence);
     }
 
-    /// Reads the stored form.
+    /// Decodes the metadata.
     pub fn decode(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Self {
             number: reader.varint()?,
@@ -65,41 +65,50 @@ impl FileMeta {
         })
     }
 
-    /// Whether some key of `[smallest, largest]` could be in it.
+    /// Whether the table may hold a key of `[smallest, largest]`.
     pub fn overlaps(&self, smallest: &[u8], largest: &[u8]) -> bool {
         *self.smallest <= *largest && *self.largest >= *smallest
     }
+
+    /// Whether the table may hold a key of `[lower, upper)`; `None` leaves that end open.
+    pub fn is_within(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> bool {
+        lower.is_none_or(|lower| *self.largest >= *lower)
+            && upper.is_none_or(|upper| *self.smallest < *upper)
+    }
 }
 
-/// A table in use by one or more versions. Its file is removed when the last version that knows
-/// it is gone, if an installed edit has removed it from the store by then.
+/// A table that one or more versions use.
+///
+/// Once an installed edit has removed the table from the store, the file is deleted with the last
+/// version that refers to it.
 pub struct TableFile {
     meta: FileMeta,
     opener: Arc<TableOpener>,
     table: OnceLock<Arc<Table>>,
     obsolete: AtomicBool,
-    verdict: Mutex<Verdict>,
+    garbage_estimate: Mutex<GarbageEstimate>,
 }
 
 impl TableFile {
-    /// A file that will be opened at its first use.
+    /// A table whose file is opened at its first use.
     pub fn new(meta: FileMeta, opener: Arc<TableOpener>) -> Self {
         Self {
             meta,
             opener,
             table: OnceLock::new(),
             obsolete: AtomicBool::new(false),
-            verdict: Mutex::new(Verdict::unjudged()),
+            garbage_estimate: Mutex::new(GarbageEstimate::now(Garbage::default())),
         }
     }
 
-    /// What the manifest knows.
+    /// The metadata from the manifest.
     #[inline]
     pub fn meta(&self) -> &FileMeta {
         &self.meta
     }
 
-    /// The reader, opened at the first call. A failure is not remembered: it may pass.
+    /// The reader, opened at the first call. A failure is not remembered, so a later call tries
+    /// again.
     #[inline]
     pub fn table(&self) -> Result<&Arc<Table>> {
         match self.table.get() {
@@ -113,27 +122,28 @@ impl TableFile {
         Ok(self.table.get_or_init(|| Arc::new(table)))
     }
 
-    /// The reader, if something has used it already.
+    /// The reader, if it is open.
     pub fn opened(&self) -> Option<&Arc<Table>> {
         self.table.get()
     }
 
-    /// The last word on what of it could go.
-    pub fn verdict(&self) -> Verdict {
-        *self.verdict.lock()
+    /// The latest estimate of the table's garbage.
+    pub fn garbage_estimate(&self) -> GarbageEstimate {
+        *self.garbage_estimate.lock()
     }
 
-    /// It has been judged now.
-    pub fn note_waste(&self, waste: Waste) {
-        *self.verdict.lock() = Verdict { waste, ..Verdict::unjudged() };
+    /// Stores a new estimate of the table's garbage.
+    pub fn set_garbage(&self, garbage: Garbage) {
+        *self.garbage_estimate.lock() =
+            GarbageEstimate { garbage, ..GarbageEstimate::now(Garbage::default()) };
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> PathBuf {
         self.opener.path(self.meta.number)
     }
 
-    /// To be called once the edit that removes this file is durable.
+    /// Marks the file for deletion. Call this only once the edit that removes it is durable.
     pub fn mark_obsolete(&self) {
         self.obsolete.store(true, Ordering::Release);
     }
@@ -142,7 +152,7 @@ impl TableFile {
 impl Drop for TableFile {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
-            // A file that stays behind is removed at the next open.
+            // If this fails, the next open removes the file.
             self.opener.remove(self.meta.number);
         }
     }

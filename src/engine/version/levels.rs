@@ -1,8 +1,8 @@
-//! The tables of one tree, by level. Immutable: an edit makes a new one.
+//! The tables of a store, by tree and level. Both types are immutable: an edit makes new ones.
 //!
-//! Invariants: level 0 holds files newest first, whose key ranges may overlap, and every entry of
-//! a file is newer than the entries of the same key in later files; deeper levels are sorted by
-//! key and their files do not overlap; for one key, a lower level number holds newer entries.
+//! Invariants: files of level 0 come newest first and may overlap; every entry of a file is newer
+//! than the entries of the same key in the files after it. Files of deeper levels are sorted by key
+//! and do not overlap. Of one key, a lower level number holds newer entries.
 
 use std::sync::Arc;
 
@@ -10,7 +10,26 @@ use super::edit::LEVELS;
 use super::file::TableFile;
 use crate::engine::files::FileNumber;
 
-/// See the module's documentation.
+/// The tables of all trees.
+#[derive(Clone, Debug, Default)]
+pub struct Version {
+    /// By tree index.
+    pub trees: Vec<Arc<Levels>>,
+}
+
+impl Version {
+    /// A version of `trees` trees without tables.
+    pub fn empty(trees: usize) -> Self {
+        Self { trees: std::iter::repeat_with(Arc::default).take(trees).collect() }
+    }
+
+    /// The tables of all trees.
+    pub fn files(&self) -> impl Iterator<Item = &Arc<TableFile>> {
+        self.trees.iter().flat_map(|levels| levels.files())
+    }
+}
+
+/// The tables of one tree.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
     levels: [Vec<Arc<TableFile>>; LEVELS],
@@ -28,12 +47,12 @@ impl Levels {
         self.levels.iter().map(Vec::as_slice).enumerate()
     }
 
-    /// All files.
+    /// The files of all levels.
     pub fn files(&self) -> impl Iterator<Item = &Arc<TableFile>> {
         self.levels.iter().flatten()
     }
 
-    /// Bytes of a level.
+    /// Total size of the files of a level.
     pub fn level_bytes(&self, level: usize) -> u64 {
         self.level(level).iter().map(|file| file.meta().size).sum()
     }
@@ -59,7 +78,7 @@ impl Levels {
         Some(files.remove(at))
     }
 
-    /// Whether two files of one level below 0 overlap: a broken invariant.
+    /// Two files that overlap in a level other than 0, which breaks an invariant.
     pub fn first_overlap(&self) -> Option<(FileNumber, FileNumber)> {
         self.levels.iter().skip(1).find_map(|files| {
             files.windows(2).find_map(|pair| match pair {
@@ -88,12 +107,20 @@ impl Levels {
         files.get(at).filter(|file| *file.meta().smallest <= *key)
     }
 
-    /// Whether a level below `level` may hold `key`.
+    /// The files that may hold `key`, in the order in which a point read must search them: the
+    /// first entry found is the newest.
+    #[inline]
+    pub fn files_for<'k>(&'k self, key: &'k [u8]) -> impl Iterator<Item = &'k Arc<TableFile>> {
+        let level0 = self.level(0).iter().filter(|file| file.meta().overlaps(key, key));
+        level0.chain((1..LEVELS).filter_map(|level| self.file_for(level, key)))
+    }
+
+    /// Whether a level deeper than `level` may hold `key`.
     pub fn reaches_below(&self, level: usize, key: &[u8]) -> bool {
         (level + 1..LEVELS).any(|deeper| self.file_for(deeper, key).is_some())
     }
 
-    /// The deepest level with files, 0 when there are none.
+    /// The deepest level with files; 0 if there are none.
     pub fn deepest(&self) -> usize {
         self.levels.iter().rposition(|files| !files.is_empty()).unwrap_or(0)
     }

@@ -1,13 +1,15 @@
-//! A manifest as a file: a header, then payloads in the framing of log records, bound to the
-//! manifest's number. What the payloads say is not known here.
+//! A manifest as a file: a header, followed by payloads in the frame of log records, whose
+//! checksums cover the number of the manifest. The content of the payloads is not known here.
 //!
 //! Invariants:
-//! - a manifest's number is fresh, and nothing is appended to one of an earlier life;
+//! - the number of a manifest is new, and nothing is appended to a manifest from before the last
+//!   open;
 //! - the first record is durable before CURRENT may name the file;
-//! - space is allocated before a record's first byte is written, so a full disk is noticed while
-//!   nothing has changed. Any other failure of an append is final and degrades the store.
+//! - space is allocated before the first byte of a record is written, so that a full disk is
+//!   noticed while nothing has changed. Any other failure of an append is final and degrades the
+//!   store.
 //!
-//! One thread writes. The tail after the last record is zeros.
+//! One thread writes. The bytes after the last record are zero.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use crate::engine::wal::sync_file::{SyncFile, SyncState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::{File, FileSystem};
 
-/// The file grows by this much at a time, or by as much as a record needs.
+/// Number of bytes by which the file grows, unless a record needs more.
 const GROWTH_BYTES: u64 = 64 << 10;
 
 /// A manifest open for appending.
@@ -43,8 +45,8 @@ pub struct ManifestWriter {
 }
 
 impl ManifestWriter {
-    /// Creates manifest `number`, a number no file has had, with its first payload; durable, but
-    /// not in force before [`ManifestWriter::make_current`]. A failure leaves nothing that counts.
+    /// Creates manifest `number`, which no file has had, with its first payload. It is durable, but
+    /// not the current manifest before [`ManifestWriter::make_current`]. A failure changes nothing.
     pub fn create(
         fs: Arc<dyn FileSystem>,
         dir: &Path,
@@ -86,8 +88,8 @@ impl ManifestWriter {
         self.fs.sync_dir(&self.dir).map_err(|e| Error::io("sync the directory", &self.dir, &e))
     }
 
-    /// Puts this manifest in force. A failure before the switch changes nothing; one during it
-    /// degrades the store, since either manifest may then be in force.
+    /// Makes this the current manifest. A failure before the switch changes nothing. A failure
+    /// during it degrades the store, since either manifest may then be current.
     pub fn make_current(&mut self) -> Result<()> {
         let temporary = current::write_temporary(&*self.fs, &self.dir, self.number)
             .inspect_err(|_| _ = self.fs.remove(&self.path))?;
@@ -96,8 +98,8 @@ impl ManifestWriter {
             .map_err(|cause| self.health.degrade(&cause))
     }
 
-    /// Appends a payload and makes it durable. `Full`: nothing has changed, try again later. Any
-    /// other failure is final.
+    /// Appends a payload and makes it durable. After `Full` nothing has changed, and the caller may
+    /// try again later. Any other failure is final.
     pub fn append(&mut self, payload: &[u8]) -> Result<()> {
         self.health.check()?;
         let needed = record_len(&self.path, payload)?;
@@ -113,12 +115,12 @@ impl ManifestWriter {
             .map_err(|cause| self.health.degrade(&cause))
     }
 
-    /// The manifest's number.
+    /// The number of the manifest.
     pub fn number(&self) -> FileNumber {
         self.number
     }
 
-    /// Where its last record ends.
+    /// The end of the last record.
     pub fn end(&self) -> u64 {
         self.end
     }
@@ -150,9 +152,9 @@ fn record_len(path: &Path, payload: &[u8]) -> Result<u64> {
     Ok(framed_len(payload.len() as u64))
 }
 
-/// Hands every payload of manifest `number` to `on_record`, in order; returns where the last one
-/// ends. Damage before the point to which the manifest is known to have been synced refuses, and
-/// so does a damaged first record; after it, an incomplete tail is accepted.
+/// Calls `on_record` for every payload of manifest `number`, in order, and returns the end of the
+/// last one. Damage before the point up to which the manifest was synced is an error, and so is a
+/// damaged first record. After that point an incomplete tail is accepted.
 pub fn read_manifest(
     fs: &dyn FileSystem,
     dir: &Path,
@@ -162,7 +164,7 @@ pub fn read_manifest(
 ) -> Result<u64> {
     let mut reader = open(fs, dir, number)?;
     reader.file_header(MANIFEST_MAGIC)?;
-    // The first record was durable before the manifest could be in force.
+    // The first record was durable before the manifest could become current.
     let mut synced = FILE_HEADER_BYTES + 1;
     if sync_state.manifest == number {
         synced = synced.max(sync_state.manifest_offset);

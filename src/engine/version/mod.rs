@@ -1,19 +1,25 @@
-//! Versions: which files make up the store, as a log of edits.
+//! Versions: the set of files that make up the store, recorded as a log of edits.
 //!
-//! - [`edit`]: one change, and its stored form;
-//! - [`file`]: a table with what the manifest knows of it;
-//! - [`levels`]: the tables of a tree, by level;
-//! - [`manifest_file`]: the manifest as a file of opaque, framed payloads;
-//! - [`current`]: the file CURRENT, which names the manifest in force.
+//! - [`levels`]: [`Version`], the tables of all trees by level;
+//! - [`edit`]: one change of it, and its stored form; `apply`: the version after an edit;
+//! - [`file`]: a table with its metadata and reader; [`opener`]: opens and deletes table files;
+//! - [`manifest_file`]: a manifest as a file of opaque, framed payloads;
+//! - `manifest`: the manifest of an open store, to which edits are appended;
+//! - [`current`]: the file CURRENT, which names the current manifest.
 
+mod apply;
 pub mod current;
 pub mod edit;
 pub mod file;
 pub mod levels;
+mod manifest;
 pub mod manifest_file;
+pub mod opener;
 
 pub use current::read_current;
-pub use edit::{Edit, LEVELS, LogState};
+pub use edit::{LEVELS, LogState, VersionEdit};
 pub use file::{FileMeta, TableFile};
-pub use levels::Levels;
+pub use levels::{Levels, Version};
+pub(crate) use manifest::Manifest;
 pub use manifest_file::{ManifestWriter, read_manifest};
+pub use opener::TableOpener;

@@ -1,12 +1,14 @@
-//! How far the log is durable, and flushes shared by all who wait for it.
+//! How far the log is durable, and flushes of the device that all waiting threads share.
 //!
-//! At most one flush runs. Who needs one while none is running flushes everything appended so
-//! far; the others wait for their turn: those the running flush covers for its end, the rest for
-//! the end of the next. When a flush ends, all of the former are woken and exactly one of the
-//! latter, which becomes the next flusher. Turns alternate between two condition variables.
+//! At most one flush runs at a time. A thread that needs one while none is running flushes
+//! everything appended so far. Other threads wait: those covered by the running flush for its end,
+//! the rest for the end of the next flush. When a flush ends, it wakes all of the former and
+//! exactly one of the latter, which runs the next flush. Flushes alternate between two condition
+//! variables.
 //!
 //! No lock is held while the device works, so appends go on. A failed flush is final: it degrades
-//! the store and every waiter gets the cause. Lock order: `state` is a leaf.
+//! the store, and every waiting thread gets the cause. Lock order: no other lock is taken under
+//! `state`.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,13 +27,14 @@ use crate::engine::wal::sync_file::SyncFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::File;
 
-/// How long a flusher at most lets other writers join it, and only if the last flush was shared.
+/// Longest time for which a flush waits for other writers to join. It waits only if the last flush
+/// was shared.
 const GATHER_LIMIT: Duration = Duration::from_micros(50);
 
 /// The flush state of a log.
 #[derive(Debug)]
 pub struct Durability {
-    state: Mutex<State>,
+    state: Mutex<FlushState>,
     turns: [Condvar; 2],
     health: Arc<Health>,
     sync_file: Arc<SyncFile>,
@@ -40,45 +43,45 @@ pub struct Durability {
 }
 
 #[derive(Debug)]
-struct State {
+struct FlushState {
     appended: LogPosition,
     durable: LogPosition,
-    /// Segments with records that are not known to be durable, oldest first.
+    /// Segments with records that may not be durable, oldest first.
     unsynced: VecDeque<(FileNumber, Arc<dyn File>)>,
     flushing: bool,
     /// Number of the running or last flush.
     turn: u64,
-    /// Who appended up to here is covered by the running flush.
+    /// The running flush covers everything before this position.
     covered: LogPosition,
-    /// Waiters of each turn's parity.
+    /// Number of waiting threads for even and odd turns.
     waiting: [usize; 2],
-    /// How many waited for the last flush.
+    /// Number of threads that shared the last flush.
     last_shared_by: usize,
-    /// Who waits only to know gives up: the store is about to be closed.
+    /// The store is about to close, so waits in mode `UntilClosing` end.
     closing: bool,
     closed: bool,
 }
 
-/// Whether a wait goes on when a close has been announced.
+/// Whether a wait continues after a close was announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waits {
-    /// A write or a flush that is under way: a close lets it end.
-    ToTheEnd,
-    /// For a ticket: nothing is under way but the wait.
+enum WaitMode {
+    /// It continues: a write or flush is running, which a close lets finish.
+    UntilDurable,
+    /// It ends: nothing is running but the wait itself.
     UntilClosing,
 }
 
 const EVERYTHING: LogPosition = LogPosition { segment: u64::MAX, offset: u64::MAX };
 
 impl Durability {
-    /// A log that begins at `start`, where nothing is appended yet.
+    /// The state of a log that begins at `start` and has no records yet.
     pub fn new(
         start: LogPosition,
         dir: PathBuf,
         health: Arc<Health>,
         sync_file: Arc<SyncFile>,
     ) -> Self {
-        let state = State {
+        let state = FlushState {
             appended: start,
             durable: start,
             unsynced: VecDeque::new(),
@@ -105,19 +108,19 @@ impl Durability {
         self.state.lock().durable
     }
 
-    /// Flushes of the device so far.
+    /// Number of flushes so far.
     pub fn sync_count(&self) -> u64 {
         self.syncs.load(Ordering::Relaxed)
     }
 
-    /// Whether records may be appended, and the synced position to put in them.
+    /// The durable position to store in new records; an error if no records may be appended.
     pub fn before_append(&self) -> Result<LogPosition> {
         let state = self.state.lock();
-        self.check(&state, Waits::ToTheEnd)?;
+        self.check(&state, WaitMode::UntilDurable)?;
         Ok(state.durable)
     }
 
-    /// Records were written to `segment` up to `end`.
+    /// Notes that records were written to `segment` up to `end`.
     pub fn after_append(&self, segment: &Segment, end: u64) {
         let mut state = self.state.lock();
         state.appended = LogPosition::new(segment.number, end);
@@ -126,27 +129,26 @@ impl Durability {
         }
     }
 
-    /// Waits until everything before `position` is durable, flushing if nobody else does.
-    /// `false` when `timeout` passed first. A flush that this call runs itself is not cut short by
-    /// the timeout; with a timeout of zero it runs none.
+    /// Waits until everything before `position` is durable, and flushes if no other thread does.
+    /// Returns `false` if `timeout` passes first. The timeout does not interrupt a flush that this
+    /// call runs itself; with a timeout of zero it runs none.
     pub fn wait(&self, position: LogPosition, timeout: Option<Duration>) -> Result<bool> {
-        self.wait_as(Waits::ToTheEnd, position, timeout)
+        self.wait_in(WaitMode::UntilDurable, position, timeout)
     }
 
-    /// The same for a caller who only wants to know: fails with `Closed` as soon as
-    /// [`Durability::announce_close`] is called, unless a flush that it runs itself makes
-    /// `position` durable.
+    /// Like [`Durability::wait`], but fails with `Closed` as soon as [`Durability::announce_close`]
+    /// is called, unless a flush that it runs itself makes `position` durable.
     pub fn wait_until_closing(
         &self,
         position: LogPosition,
         timeout: Option<Duration>,
     ) -> Result<bool> {
-        self.wait_as(Waits::UntilClosing, position, timeout)
+        self.wait_in(WaitMode::UntilClosing, position, timeout)
     }
 
-    fn wait_as(
+    fn wait_in(
         &self,
-        waits: Waits,
+        mode: WaitMode,
         position: LogPosition,
         timeout: Option<Duration>,
     ) -> Result<bool> {
@@ -156,8 +158,8 @@ impl Durability {
             if state.durable >= position {
                 return Ok(true);
             }
-            if let Err(error) = self.check(&state, waits) {
-                // It may be this thread that was chosen to flush next: nobody will.
+            if let Err(error) = self.check(&state, mode) {
+                // This thread may have been chosen to flush next, and will not.
                 self.wake_all();
                 return Err(error);
             }
@@ -176,13 +178,13 @@ impl Durability {
         }
     }
 
-    /// Ends the waits of [`Durability::wait_until_closing`], now and from now on. Writes go on.
+    /// Ends all present and future waits of [`Durability::wait_until_closing`]. Writes go on.
     pub fn announce_close(&self) {
         self.state.lock().closing = true;
         self.wake_all();
     }
 
-    /// Ends all waiting: what is not durable yet fails with `Closed`, as do later appends.
+    /// Ends all waits: those for what is not durable fail with `Closed`, and so do later appends.
     pub fn close(&self) {
         self.state.lock().closed = true;
         self.wake_all();
@@ -192,20 +194,20 @@ impl Durability {
         self.turns.iter().for_each(|turn| _ = turn.notify_all());
     }
 
-    fn check(&self, state: &State, waits: Waits) -> Result<()> {
+    fn check(&self, state: &FlushState, mode: WaitMode) -> Result<()> {
         if state.closed {
             return Err(Error::new(ErrorKind::Closed, "the log has been closed"));
         }
-        if state.closing && waits == Waits::UntilClosing {
+        if state.closing && mode == WaitMode::UntilClosing {
             return Err(Error::new(ErrorKind::Closed, "the store is being closed"));
         }
         self.health.check()
     }
 
-    /// Waits for the flush that covers `position`; whether the deadline passed.
+    /// Waits for the flush that covers `position`. Returns whether the deadline passed.
     fn wait_for_turn(
         &self,
-        state: &mut MutexGuard<'_, State>,
+        state: &mut MutexGuard<'_, FlushState>,
         position: LogPosition,
         deadline: Option<Instant>,
     ) -> bool {
@@ -223,7 +225,7 @@ impl Durability {
             *state.waiters(turn) -= 1;
         }
         if timed_out && !state.flushing {
-            // It may be this thread that was chosen to flush next: hand that on.
+            // This thread may have been chosen to flush next: let another one do it.
             self.condvar(state.turn + 1).notify_one();
         }
         timed_out
@@ -234,11 +236,11 @@ impl Durability {
         if turn.is_multiple_of(2) { even } else { odd }
     }
 
-    /// Runs one flush of everything appended, with the lock released meanwhile.
-    fn flush(&self, state: &mut MutexGuard<'_, State>) -> Result<()> {
+    /// Flushes everything appended, and releases the lock meanwhile.
+    fn flush(&self, state: &mut MutexGuard<'_, FlushState>) -> Result<()> {
         state.flushing = true;
         state.turn += 1;
-        // Until the flush begins, whoever has appended may join.
+        // Until the flush begins, any thread that has appended may join.
         state.covered = EVERYTHING;
         self.gather(state);
         state.covered = state.appended;
@@ -260,9 +262,9 @@ impl Durability {
         outcome
     }
 
-    /// Gives the writers that shared the last flush a moment to append and join this one; else
-    /// one of them flushes alone while the others, just too late, wait for two flushes.
-    fn gather(&self, state: &mut MutexGuard<'_, State>) {
+    /// Gives the writers that shared the last flush a moment to append and join this one. Otherwise
+    /// one of them would flush alone, and the others, just too late, would wait for two flushes.
+    fn gather(&self, state: &mut MutexGuard<'_, FlushState>) {
         let expected = state.last_shared_by;
         if expected <= 1 {
             return;
@@ -297,8 +299,8 @@ impl Durability {
     }
 }
 
-impl State {
-    /// How many wait for `turn`; reset when it ends.
+impl FlushState {
+    /// Number of threads that wait for `turn`. It is reset when the turn ends.
     fn waiters(&mut self, turn: u64) -> &mut usize {
         let [even, odd] = &mut self.waiting;
         if turn.is_multiple_of(2) { even } else { odd }

@@ -1,11 +1,11 @@
-//! The first 32 bytes of a log segment or manifest: what it is, which one, and how long.
+//! The header of a log segment or manifest: its type, number and size, in the first 32 bytes.
 //!
 //! ```text
 //!  0        8          12       16       24     32
 //!  | magic  | version  | crc    | number | size |
 //! ```
-//! All integers little-endian. `crc` covers the other fields. `size` is the length of the whole
-//! file where that is fixed (segments) and 0 where it is not (manifests).
+//! All integers are little-endian. `crc` covers the other fields. `size` is the length of the whole
+//! file for segments, whose length is fixed, and 0 for manifests.
 
 use std::path::Path;
 
@@ -13,31 +13,31 @@ use crate::engine::files::FileNumber;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::codec::Reader;
 
-/// Bytes of the header: the offset of the first record.
+/// Length of the header, and the offset of the first record.
 pub const FILE_HEADER_BYTES: u64 = 32;
 
-/// The one version of both formats so far.
+/// The version of both formats. There is no other yet.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// Opens every log segment.
+/// The first bytes of every log segment.
 pub const SEGMENT_MAGIC: [u8; 8] = *b"LSMKVLOG";
 
-/// Opens every manifest.
+/// The first bytes of every manifest.
 pub const MANIFEST_MAGIC: [u8; 8] = *b"LSMKVMAN";
 
-/// What a file says about itself.
+/// The header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileHeader {
-    /// Which format the file has.
+    /// The type of the file.
     pub magic: [u8; 8],
-    /// The number in the file's name.
+    /// The number in the name of the file.
     pub number: FileNumber,
-    /// The file's length, or 0 if it grows.
+    /// The length of the file, or 0 if it grows.
     pub size: u64,
 }
 
 impl FileHeader {
-    /// The header's bytes.
+    /// Encodes the header.
     pub fn encode(&self) -> Vec<u8> {
         self.encode_version(FORMAT_VERSION)
     }
@@ -63,8 +63,8 @@ impl FileHeader {
         hasher.finalize()
     }
 
-    /// Reads the header of the file at `path`, which must be of format `magic` and named
-    /// `number`. A sound header of a later version is `Incompatible`, anything else `Corrupt`.
+    /// Decodes the header of the file at `path`, which must have the type `magic` and the number
+    /// `number`. A valid header of another version is `Incompatible`, any other mismatch `Corrupt`.
     pub fn decode(bytes: &[u8], path: &Path, magic: [u8; 8], number: FileNumber) -> Result<Self> {
         let Some((header, version, crc)) = Self::fields(bytes) else {
             return Err(Error::corrupt(path, 0, "the file is too short for its header"));

@@ -1,16 +1,17 @@
-//! The append side of the log.
+//! Appends to the log.
 //!
 //! Invariants:
-//! - a group of records goes to one segment, by one write: it fits in what is left of the current
-//!   one, or it begins the next, which is as large as the group needs;
-//! - every segment after the first of this life begins with a link to the one before it;
-//! - before the first byte of a group is written, its segment exists and is durable: a full disk
-//!   is noticed while nothing has changed. A failed write afterwards degrades the store;
-//! - groups other than those that free space are appended only while the reserve is set aside.
+//! - one write puts a group of records into one segment. If the group does not fit into the rest of
+//!   the current segment, it begins the next one, which is as large as the group needs;
+//! - every segment after the first since the store was opened begins with a link to the one before
+//!   it;
+//! - the segment of a group exists and is durable before the first byte of the group is written. So
+//!   a full disk is noticed while nothing has changed. A failed write after that degrades the
+//!   store;
+//! - groups that do not free space are appended only while the reserve exists.
 //!
-//! Threads: one appends at a time (others would wait), any number wait for durability, one
-//! prepares segments in the background. Lock order: `writer`, then `spares` or `retained` or the
-//! state of durability.
+//! Threads: one thread appends at a time, any number wait for durability, and one prepares segments
+//! in the background. Lock order: `writer`, then `pool` or `retained` or the state of durability.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,13 +25,13 @@ use crate::engine::wal::header::FILE_HEADER_BYTES;
 use crate::engine::wal::position::{Cut, LogPosition};
 use crate::engine::wal::record::{LINK_PAYLOAD_BYTES, RecordKind, encode, encode_link, framed_len};
 use crate::engine::wal::segment::{LogEnv, Segment};
-use crate::engine::wal::spares::Spares;
+use crate::engine::wal::segment_pool::SegmentPool;
 use crate::error::{Error, ErrorKind, Result};
 
-/// A buffer that grew beyond this for one group is given back.
+/// A buffer that has grown beyond this for one group is shrunk again.
 const BUFFER_KEPT_BYTES: usize = 4 << 20;
 
-/// From this size on the next segment is made ready early.
+/// From this size on, the next segment is prepared early.
 const LARGE_SEGMENT_BYTES: u64 = 8 << 20;
 
 /// The log of an open store.
@@ -38,12 +39,13 @@ const LARGE_SEGMENT_BYTES: u64 = 8 << 20;
 pub struct Log {
     env: LogEnv,
     writer: Mutex<Writer>,
-    spares: Spares,
+    pool: SegmentPool,
     durability: Durability,
-    /// Segments before the current one that have not been retired.
+    /// Segments before the current one that were not removed yet.
     retained: Mutex<Vec<Cut>>,
-    /// How many want the segments from each number on to stay. Locked after `retained`.
-    kept: Mutex<BTreeMap<FileNumber, usize>>,
+    /// Number of pins per segment: each keeps the segments from its number on. Locked after
+    /// `retained`.
+    pins: Mutex<BTreeMap<FileNumber, usize>>,
     next_due: AtomicBool,
     bytes_appended: AtomicU64,
 }
@@ -56,12 +58,12 @@ struct Writer {
 }
 
 impl Log {
-    /// Starts a log in a new segment. `older` are the segments recovery wants kept.
+    /// Starts a log in a new segment. `older` are the segments that recovery still needs.
     ///
-    /// Nothing may be appended before the manifest in force names the cuts of `older`: until
-    /// then the next recovery would take the new records for part of the old log.
+    /// Append nothing before the current manifest records the cuts of `older`: until then, the next
+    /// recovery would take the new records for part of the old log.
     pub fn create(env: LogEnv, older: Vec<Cut>) -> Result<Self> {
-        let (spares, segment) = Spares::open(&env)?;
+        let (pool, segment) = SegmentPool::open(&env)?;
         let start = LogPosition::new(segment.number, FILE_HEADER_BYTES);
         let durability =
             Durability::new(start, env.dir.clone(), env.health.clone(), env.sync_file.clone());
@@ -69,20 +71,21 @@ impl Log {
         Ok(Self {
             env,
             writer: Mutex::new(writer),
-            spares,
+            pool,
             durability,
             retained: Mutex::new(older),
-            kept: Mutex::default(),
+            pins: Mutex::default(),
             next_due: AtomicBool::new(false),
             bytes_appended: AtomicU64::new(0),
         })
     }
 
-    /// Appends one record a payload, all in one write, and returns where the last one ends. They
-    /// have then reached the operating system; see [`Log::wait_durable`] for the device.
+    /// Appends one record per payload, all in one write, and returns the end of the last one. The
+    /// records have then reached the operating system; [`Log::wait_durable`] waits for the device.
     ///
-    /// `Full`: the disk had no space for another segment, nothing has changed, try again later.
-    /// With `use_reserve` the reserved segment serves first; for groups that will free space.
+    /// Fails with `Full` if the disk has no space for another segment. Nothing has changed then,
+    /// and the caller may try again later. With `use_reserve`, for groups that free space, the
+    /// reserve is used.
     pub fn append(&self, payloads: &[&[u8]], use_reserve: bool) -> Result<LogPosition> {
         let needed = group_len(payloads)?;
         if needed == 0 {
@@ -95,42 +98,43 @@ impl Log {
         }
         let link = self.make_room(&mut writer, needed, use_reserve)?;
         let Writer { segment, used, buffer } = &mut *writer;
-        let mut place = Place { at: LogPosition::new(segment.number, *used), synced, buffer };
+        let mut encoder =
+            RecordEncoder { at: LogPosition::new(segment.number, *used), synced, buffer };
         if let Some(previous) = link {
-            place.put(RecordKind::Link, &encode_link(previous));
+            encoder.put(RecordKind::Link, &encode_link(previous));
         }
-        payloads.iter().for_each(|payload| place.put(RecordKind::Data, payload));
+        payloads.iter().for_each(|payload| encoder.put(RecordKind::Data, payload));
         self.write(&mut writer)
     }
 
-    /// Whether [`Log::prepare_next`] has something to do: no next segment is ready, and the current
-    /// one is half full, or an eighth if it is large. A large one is filled by a busy store, where
-    /// making the next may wait for the device as long as filling most of this one takes.
+    /// Whether [`Log::prepare_next`] should be called: no next segment is ready, and the current
+    /// one is half full or, if it is large, an eighth. A busy store fills large segments, and
+    /// creating the next one may take as long as filling most of this one.
     pub fn needs_preparation(&self) -> bool {
-        self.next_due.load(Ordering::Acquire) && !self.spares.has_next()
+        self.next_due.load(Ordering::Acquire) && !self.pool.has_next()
     }
 
-    /// Whether no space is missing that should have been made ready: on a disk that has become
-    /// full, the next segment or the reserve.
+    /// Whether the reserve and, if it is due, the next segment exist. On a full disk they do not.
     pub fn has_space(&self) -> bool {
-        self.spares.has_reserve() && !self.needs_preparation()
+        self.pool.has_reserve() && !self.needs_preparation()
     }
 
-    /// Makes the next segment ready, and the reserve if it was used. For a background thread.
-    /// A failure changes nothing; after `Full` try again when there may be space.
+    /// Creates the next segment, and the reserve if it was used. A background thread calls this. A
+    /// failure changes nothing; after `Full`, try again when there may be space.
     pub fn prepare_next(&self) -> Result<()> {
         self.durability.before_append()?;
-        self.spares.prepare(&self.env)
+        self.pool.prepare(&self.env)
     }
 
-    /// Waits until everything before `position` is durable, sharing flushes with others. `false`
-    /// when `timeout` passed first; zero only asks. The timeout bounds the wait for others, not a
-    /// flush this thread runs itself.
+    /// Waits until everything before `position` is durable, and shares flushes with other threads.
+    /// Returns `false` if `timeout` passes first; with zero it only checks. The timeout does not
+    /// interrupt a flush that this thread runs itself.
     pub fn wait_durable(&self, position: LogPosition, timeout: Option<Duration>) -> Result<bool> {
         self.durability.wait(position, timeout)
     }
 
-    /// The same for who only wants to know: [`Log::announce_close`] ends it, with `Closed`.
+    /// Like [`Log::wait_durable`], but fails with `Closed` as soon as [`Log::announce_close`] is
+    /// called.
     pub fn wait_until_closing(
         &self,
         position: LogPosition,
@@ -139,12 +143,12 @@ impl Log {
         self.durability.wait_until_closing(position, timeout)
     }
 
-    /// Ends the waits of [`Log::wait_until_closing`]; all else goes on.
+    /// Ends the waits of [`Log::wait_until_closing`]. Everything else goes on.
     pub fn announce_close(&self) {
         self.durability.announce_close();
     }
 
-    /// Makes everything appended so far durable; returns how far that is.
+    /// Makes everything appended so far durable, and returns its end.
     pub fn sync_all(&self) -> Result<LogPosition> {
         let end = self.durability.appended();
         self.durability.wait(end, None)?;
@@ -161,17 +165,17 @@ impl Log {
         self.durability.appended()
     }
 
-    /// Flushes of the device so far.
+    /// Number of flushes of the device so far.
     pub fn sync_count(&self) -> u64 {
         self.durability.sync_count()
     }
 
-    /// Bytes of records appended so far, framing included.
+    /// Number of bytes of records appended so far, framing included.
     pub fn bytes_appended(&self) -> u64 {
         self.bytes_appended.load(Ordering::Relaxed)
     }
 
-    /// The segments in use and where each ends, oldest first, the current one last.
+    /// The segments in use with their ends, oldest first, the current one last.
     pub fn segments(&self) -> Vec<Cut> {
         let mut all = self.retained.lock().clone();
         let end = self.durability.appended();
@@ -180,15 +184,15 @@ impl Log {
         all
     }
 
-    /// Removes the segments that lie wholly before the segment of `position`, once the manifest
-    /// in force says that recovery starts there. The current one always stays, and so do those
-    /// that someone wants kept, until a later call. A removal that is not durable does no harm:
-    /// recovery ignores what lies before its start.
+    /// Removes the segments before the segment of `position`. The current manifest must record that
+    /// recovery starts there. The current segment always stays, and pinned segments stay until a
+    /// later call. The removal need not be durable, since recovery ignores what is before its
+    /// start.
     pub fn retire_before(&self, position: LogPosition) -> Result<()> {
         let current = self.durability.appended().segment;
         let mut retained = self.retained.lock();
-        let kept = self.kept.lock().keys().next().copied();
-        let bound = position.segment.min(current).min(kept.unwrap_or(u64::MAX));
+        let pins = self.pins.lock().keys().next().copied();
+        let bound = position.segment.min(current).min(pins.unwrap_or(u64::MAX));
         while let Some(&(number, _)) = retained.iter().find(|&&(number, _)| number < bound) {
             self.remove_segment(number)?;
             retained.retain(|&(other, _)| other != number);
@@ -196,27 +200,27 @@ impl Log {
         Ok(())
     }
 
-    /// Keeps every segment from that of `position` on, while it is in use now, from removal until
-    /// the guard is dropped.
-    pub fn keep_from(&self, position: LogPosition) -> KeptLog<'_> {
-        *self.kept.lock().entry(position.segment).or_insert(0) += 1;
-        KeptLog { log: self, segment: position.segment }
+    /// Protects the segment of `position` and all later ones from removal, until the pin is
+    /// dropped.
+    pub fn pin_from(&self, position: LogPosition) -> SegmentPin<'_> {
+        *self.pins.lock().entry(position.segment).or_insert(0) += 1;
+        SegmentPin { log: self, segment: position.segment }
     }
 
-    /// Removes every segment, the current one too: for a clean close, after [`Log::close`], once
-    /// the manifest in force says that recovery needs none of them.
+    /// Removes every segment including the current one, for a clean close. The log must be closed
+    /// ([`Log::close`]), and the current manifest must record that recovery needs none of them.
     pub fn retire_all(&self) -> Result<()> {
         let current = self.durability.appended().segment;
         self.retire_before(LogPosition::new(current, 0))?;
         self.remove_segment(current)
     }
 
-    /// Wakes all who wait for durability, with `Closed`; nothing is appended any more. Does not
-    /// sync. Space held ready is given back.
+    /// Closes the log for appends, ends all waits for durability with `Closed`, and releases the
+    /// prepared segments. Does not sync.
     pub fn close(&self) {
         self.durability.close();
         let _writer = self.writer.lock();
-        self.spares.release(&self.env);
+        self.pool.release(&self.env);
     }
 
     fn remove_segment(&self, number: u64) -> Result<()> {
@@ -229,20 +233,20 @@ impl Log {
         }
     }
 
-    /// Without the reserve, only groups that free space may go on. A fault other than a full
-    /// disk does not stop the others.
+    /// Fails with `Full` if the reserve does not exist and cannot be created. Only groups that free
+    /// space may then be appended. Any other failure does not stop a group.
     fn require_reserve(&self) -> Result<()> {
-        if self.spares.has_reserve() {
+        if self.pool.has_reserve() {
             return Ok(());
         }
-        match self.spares.restore_reserve(&self.env) {
+        match self.pool.restore_reserve(&self.env) {
             Err(error) if error.kind() == ErrorKind::Full => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// Sees to it that the current segment has room for `needed` bytes. If that made a new one
-    /// current, returns where the one before it ends.
+    /// Makes room for `needed` bytes in the current segment. If a new segment became current,
+    /// returns the end of the one before it.
     fn make_room(
         &self,
         writer: &mut Writer,
@@ -253,7 +257,7 @@ impl Log {
             return Ok(None);
         }
         let whole = needed + FILE_HEADER_BYTES + framed_len(LINK_PAYLOAD_BYTES as u64);
-        let next = self.spares.take(&self.env, whole, use_reserve)?;
+        let next = self.pool.take(&self.env, whole, use_reserve)?;
         let previous = LogPosition::new(writer.segment.number, writer.used);
         self.retained.lock().push((previous.segment, previous.offset));
         writer.segment = next;
@@ -278,33 +282,33 @@ impl Log {
     }
 }
 
-/// See [`Log::keep_from`].
+/// Keeps segments of the log from being removed; see [`Log::pin_from`].
 #[derive(Debug)]
-pub struct KeptLog<'a> {
+pub struct SegmentPin<'a> {
     log: &'a Log,
     segment: FileNumber,
 }
 
-impl Drop for KeptLog<'_> {
+impl Drop for SegmentPin<'_> {
     fn drop(&mut self) {
-        let mut kept = self.log.kept.lock();
-        if let Some(count) = kept.get_mut(&self.segment) {
+        let mut pins = self.log.pins.lock();
+        if let Some(count) = pins.get_mut(&self.segment) {
             *count -= 1;
             if *count == 0 {
-                kept.remove(&self.segment);
+                pins.remove(&self.segment);
             }
         }
     }
 }
 
 /// Encodes one record after another.
-struct Place<'a> {
+struct RecordEncoder<'a> {
     at: LogPosition,
     synced: LogPosition,
     buffer: &'a mut Vec<u8>,
 }
 
-impl Place<'_> {
+impl RecordEncoder<'_> {
     fn put(&mut self, kind: RecordKind, payload: &[u8]) {
         encode(self.buffer, self.at, kind, self.synced, payload);
         self.at.offset += framed_len(payload.len() as u64);

@@ -1,12 +1,13 @@
-//! The log: every commit is appended here before it is applied, and replayed from here at open.
+//! The write-ahead log: every commit is appended to it before it is applied, and replayed from it
+//! when the store is opened.
 //!
-//! - [`position`]: where a record ends, the currency of everything below;
-//! - [`header`], [`record`]: the bytes (docs/FORMAT.md, chapter Log);
-//! - [`segment`], [`spares`]: files of fixed size, made ready before they are needed;
-//! - [`sync_file`]: the file SYNC, evidence of how far log and manifest were synced;
-//! - [`durability`]: flushes shared by the writers that wait for one;
-//! - [`log`]: the append side that ties these together;
-//! - [`reader`], [`scan`], [`recovery`]: reading it all back, and telling a torn tail from damage.
+//! - [`position`]: positions in the log;
+//! - [`header`], [`record`]: the bytes of a file (docs/FORMAT.md, chapter Log);
+//! - [`segment`], [`segment_pool`]: files of fixed size, which are prepared before they are needed;
+//! - [`sync_file`]: the file SYNC, which records how far log and manifest were synced;
+//! - [`durability`]: syncs shared by the writers that wait for one;
+//! - [`log`]: appends to the log, and ties these together;
+//! - [`reader`], [`scan`], [`recovery`]: read the log, and tell a torn tail from damage.
 
 #[cfg(test)]
 mod crash_tests;
@@ -19,12 +20,12 @@ pub mod record;
 pub mod recovery;
 pub mod scan;
 pub mod segment;
-pub mod spares;
+pub mod segment_pool;
 pub mod sync_file;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use log::{KeptLog, Log};
+pub use log::{Log, SegmentPin};
 pub use position::{Cut, LogPosition};
 pub use recovery::{Recovered, recover, seal};
 pub use segment::LogEnv;

@@ -1,9 +1,9 @@
-//! Positions in the log, ordered as the commits are.
+//! Positions in the log. They have the order of the commits.
 
 use crate::engine::files::FileNumber;
 
-/// A place between two records: byte `offset` of the file of segment `segment`. Segment numbers
-/// only grow, so positions of all lives of a store are in one order.
+/// A position between two records: byte `offset` of the file of segment `segment`. Segment numbers
+/// only grow, so positions stay comparable after the store was opened again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogPosition {
     /// Number of the segment.
@@ -13,7 +13,7 @@ pub struct LogPosition {
 }
 
 impl LogPosition {
-    /// Byte `offset` of `segment`.
+    /// The position of byte `offset` of `segment`.
     pub fn new(segment: FileNumber, offset: u64) -> Self {
         Self { segment, offset }
     }
@@ -25,6 +25,6 @@ impl std::fmt::Display for LogPosition {
     }
 }
 
-/// `(segment, end)`: where a segment of an earlier life ends, as the manifest records it. An end
-/// of 0 says that nothing in the segment counts, and that it may be gone.
+/// `(segment, end)`: where a segment from before the last open ends, as the manifest records it. An
+/// end of 0 means that nothing in the segment counts, and that the file may be gone.
 pub type Cut = (FileNumber, u64);

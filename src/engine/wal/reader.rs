@@ -1,8 +1,8 @@
-//! Reads records of one file through a bounded window.
+//! Reads the records of one file through a window of bounded size.
 //!
-//! No length on disk is trusted: a record must end within the file, its crc is computed in pieces
-//! of the window's size, and only the payload of a record that proved valid is ever held whole.
-//! One thread at a time.
+//! No length on disk is trusted. A record must end within the file, and its checksum is computed in
+//! pieces of the window's size. Only the payload of a valid record is ever held in memory as a
+//! whole. One thread uses a reader at a time.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::engine::wal::record::{RECORD_HEADER_BYTES, RecordKind, decode_header,
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::{File, FileSystem};
 
-/// Bytes read at once, and held.
+/// Size of the window.
 const WINDOW_BYTES: usize = 256 << 10;
 
-/// A record whose crc was right.
+/// A record that matches its checksum.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
-    /// Where it starts.
+    /// Offset at which it starts.
     pub offset: u64,
-    /// Where the next one would start.
+    /// Offset at which the next record would start.
     pub end: u64,
-    /// What the payload is.
+    /// The kind of payload.
     pub kind: RecordKind,
-    /// How far the log (or manifest) was durable when it was written.
+    /// How far the log or manifest was durable when the record was written.
     pub synced: LogPosition,
     len: usize,
 }
@@ -44,7 +44,7 @@ pub struct RecordReader {
 }
 
 impl RecordReader {
-    /// Opens the file at `path`, whose records are bound to `number`.
+    /// Opens the file at `path`. The checksums of its records cover `number`.
     pub fn open(fs: &dyn FileSystem, path: PathBuf, number: FileNumber) -> Result<Self> {
         let file = fs.open(&path).map_err(|e| Error::io("open", &path, &e))?;
         let len = file.len().map_err(|e| Error::io("read the length of", &path, &e))?;
@@ -52,7 +52,7 @@ impl RecordReader {
         Ok(Self { file, path, number, len, window, window_start: 0, large })
     }
 
-    /// The file's length.
+    /// The length of the file.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -62,17 +62,17 @@ impl RecordReader {
         self.len == 0
     }
 
-    /// The file's path.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The number its records are bound to.
+    /// The number that the checksums of its records cover.
     pub fn number(&self) -> FileNumber {
         self.number
     }
 
-    /// Reads and checks the file's header.
+    /// Reads and checks the header of the file.
     pub fn file_header(&mut self, magic: [u8; 8]) -> Result<FileHeader> {
         let (path, number) = (self.path.clone(), self.number);
         let wanted = FILE_HEADER_BYTES.min(self.len);
@@ -80,7 +80,7 @@ impl RecordReader {
         FileHeader::decode(bytes, &path, magic, number)
     }
 
-    /// The valid record at `offset` that ends by `limit`, if there is one.
+    /// The record at `offset`, if there is a valid one that ends at or before `limit`.
     pub fn record_at(&mut self, offset: u64, limit: u64) -> Result<Option<Record>> {
         let limit = limit.min(self.len);
         let header_end = offset.saturating_add(RECORD_HEADER_BYTES as u64);
@@ -111,7 +111,7 @@ impl RecordReader {
         Ok(())
     }
 
-    /// The payload of a record this reader found valid.
+    /// The payload of a record that this reader returned.
     pub fn payload(&mut self, record: &Record) -> Result<&[u8]> {
         let start = record.offset + RECORD_HEADER_BYTES as u64;
         if record.len <= WINDOW_BYTES {
@@ -128,8 +128,8 @@ impl RecordReader {
         Ok(&self.large)
     }
 
-    /// Hands every valid record from `from` on to `on_record`, up to the first place where none
-    /// stands or ends by `limit`; returns that place.
+    /// Calls `on_record` for each record from `from` on, and returns the first offset at which
+    /// there is no valid record that ends at or before `limit`.
     pub fn replay(
         &mut self,
         from: u64,
@@ -141,12 +141,12 @@ impl RecordReader {
             on_record(&record, self.payload(&record)?)?;
             offset = record.end;
         }
-        // One large record does not pin its memory for the rest of the replay of other files.
+        // Free the memory of a large record.
         self.large = Vec::new();
         Ok(offset)
     }
 
-    /// Some bytes from `offset` on, at least eight unless the file ends before.
+    /// Some bytes from `offset` on: at least eight, unless the file ends before.
     pub fn some_bytes(&mut self, offset: u64) -> Result<&[u8]> {
         let left = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX);
         self.view(offset, left.min(8))?;
@@ -154,7 +154,7 @@ impl RecordReader {
         Ok(self.window.get(skip..).unwrap_or_default())
     }
 
-    /// `n` bytes at `offset`: within the file, and not more than the window holds.
+    /// `n` bytes at `offset`. They must be within the file and fit into the window.
     fn view(&mut self, offset: u64, n: usize) -> Result<&[u8]> {
         let held = self.window_start..self.window_start + self.window.len() as u64;
         if offset < held.start || offset + n as u64 > held.end {

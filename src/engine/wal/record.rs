@@ -1,71 +1,70 @@
-//! The framing of log and manifest records.
+//! The frame of log and manifest records.
 //!
 //! ```text
 //!  0        4      8      12             16       24
 //!  | magic  | crc  | len  | kind | check | synced | payload | zeros to 8 |
 //! ```
-//! All integers little-endian; `len` is the payload's length without the padding; `kind` is one
-//! byte, `check` three. `crc` covers the file's number and the record's offset, then the bytes
-//! from `len` to the payload's end with `check` taken as zero: a record that was moved, or left
-//! over from another file, is not valid.
+//! All integers are little-endian. `len` is the length of the payload without the padding. `kind`
+//! is one byte, `check` three. `crc` covers the number of the file and the offset of the record,
+//! and then the bytes from `len` to the end of the payload, with `check` taken as zero. So a record
+//! that was moved, or is left over from another file, is not valid.
 //!
-//! `synced` says how far the log (or manifest) was known to be durable when the record was
-//! written, which is never beyond the record itself: in its upper 24 bits how much smaller the
-//! number of that segment is than this one's, in its lower 40 bits the offset in units of 8. All
-//! ones say that nothing is known.
+//! `synced` tells how far the log or manifest was durable when the record was written, which is
+//! never beyond the record itself. The upper 24 bits hold the difference of the segment numbers,
+//! the lower 40 bits the offset in units of 8. All ones mean that nothing is known.
 //!
-//! `check` is the upper 24 bits of that crc before the payload. It makes a header checkable on
-//! its own, so that no length is followed which was not written here: without it, a torn commit
-//! of a value that looks like many headers could make the search for records take hours.
+//! `check` is the upper 24 bits of that crc before the payload. It makes a header verifiable on its
+//! own, so that a scan follows no length that was not written here. Without it, a torn commit of a
+//! value that looks like many headers could make a scan take hours.
 
 use crc32fast::Hasher;
 
 use crate::engine::wal::position::LogPosition;
 use crate::io::codec::{Reader, put_u32, put_u64};
 
-/// Bytes before the payload.
+/// Number of bytes before the payload.
 pub const RECORD_HEADER_BYTES: usize = 24;
 
-/// Records start at multiples of this.
+/// Records start at multiples of this number.
 pub const RECORD_ALIGNMENT: u64 = 8;
 
-/// The first bytes of every record, chosen to be unlikely in text, zeros and small integers.
+/// The first bytes of every record. They are unlikely in text, zeros and small integers.
 pub const RECORD_MAGIC: [u8; 4] = [0xD7, 0x4C, 0x9B, 0xE1];
 
-/// Bytes of a link's payload: segment and offset.
+/// Length of the payload of a link: segment and offset.
 pub const LINK_PAYLOAD_BYTES: usize = 16;
 
-/// What a record carries. The numbers are on disk.
+/// The kind of a record. The numbers are part of the file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum RecordKind {
     /// A commit, or a version edit.
     Data = 1,
-    /// The number of the segment before this one and the offset at which it ended.
+    /// A link: the number of the segment before this one, and the offset at which it ended.
     Link = 2,
 }
 
-/// The checked fields of a record's header; its payload is still to be compared with the crc.
+/// The header of a record. Its payload is not compared with the checksum yet.
 #[derive(Clone, Debug)]
 pub struct RecordHeader {
-    /// What the payload is.
+    /// The kind of payload.
     pub kind: RecordKind,
-    /// How far the log (or manifest) was durable when this was written.
+    /// How far the log or manifest was durable when the record was written.
     pub synced: LogPosition,
     /// Length of the payload.
     pub len: u32,
     /// The stored checksum.
     pub crc: u32,
-    /// The checksum so far: it lacks the payload.
+    /// The checksum of everything before the payload.
     pub hasher: Hasher,
 }
 
-/// Bytes a record with `payload` bytes takes, padding included.
+/// Length of a record with `payload` bytes of payload, padding included.
 pub fn framed_len(payload: u64) -> u64 {
     (RECORD_HEADER_BYTES as u64).saturating_add(payload).next_multiple_of(RECORD_ALIGNMENT)
 }
 
-/// Appends the record that is to stand at `at`.
+/// Encodes a record for the position `at` and appends it to `out`.
 pub fn encode(
     out: &mut Vec<u8>,
     at: LogPosition,
@@ -89,7 +88,7 @@ pub fn encode(
     out.extend(std::iter::repeat_n(0, padding));
 }
 
-/// The checksum over what binds a record to its place and over its header's fields.
+/// The checksum of the position of a record and the fields of its header.
 fn header_checksum(at: LogPosition, len: u32, kind: RecordKind, synced: LogPosition) -> Hasher {
     let mut hasher = Hasher::new();
     hasher.update(&at.segment.to_le_bytes());
@@ -103,8 +102,9 @@ fn header_checksum(at: LogPosition, len: u32, kind: RecordKind, synced: LogPosit
 const OFFSET_BITS: u32 = 40;
 const NOTHING_SYNCED: u64 = u64::MAX;
 
-/// The synced position in eight bytes. One that does not fit, which takes a log of millions of
-/// files or a segment of terabytes, is left out: less evidence is not wrong evidence.
+/// Packs the synced position into eight bytes. A position that does not fit, for which it takes
+/// millions of files or a segment of terabytes, is left out: missing evidence is not wrong
+/// evidence.
 fn pack_synced(at: LogPosition, synced: LogPosition) -> u64 {
     let back = at.segment.saturating_sub(synced.segment);
     let units = synced.offset / RECORD_ALIGNMENT;
@@ -112,7 +112,7 @@ fn pack_synced(at: LogPosition, synced: LogPosition) -> u64 {
     if fits && synced.segment <= at.segment { back << OFFSET_BITS | units } else { NOTHING_SYNCED }
 }
 
-/// The position that `pack_synced` packed; `None` for one that no record here could name.
+/// Unpacks the position that `pack_synced` packed; `None` if no record at `at` could contain it.
 fn unpack_synced(at: LogPosition, packed: u64) -> Option<LogPosition> {
     if packed == NOTHING_SYNCED {
         return Some(LogPosition::default());
@@ -126,7 +126,7 @@ fn header_check(hasher: &Hasher) -> u32 {
     hasher.clone().finalize() >> 8
 }
 
-/// Reads the header of a record at `at`; `None` if it is not that of a record written there.
+/// Decodes the header of a record at `at`; `None` if no record was written there.
 pub fn decode_header(bytes: &[u8], at: LogPosition) -> Option<RecordHeader> {
     let rest = bytes.strip_prefix(&RECORD_MAGIC)?;
     let mut reader = Reader::new(rest);
@@ -142,13 +142,13 @@ pub fn decode_header(bytes: &[u8], at: LogPosition) -> Option<RecordHeader> {
     written_here.then_some(RecordHeader { kind, synced, len, crc, hasher })
 }
 
-/// The payload of a link to the segment that ended at `previous`.
+/// Encodes the payload of a link to the segment that ended at `previous`.
 pub fn encode_link(previous: LogPosition) -> [u8; LINK_PAYLOAD_BYTES] {
     let fields = u128::from(previous.segment) | u128::from(previous.offset) << 64;
     fields.to_le_bytes()
 }
 
-/// Reads a link's payload.
+/// Decodes the payload of a link.
 pub fn decode_link(payload: &[u8]) -> Option<LogPosition> {
     let mut reader = Reader::new(payload);
     let position = LogPosition::new(reader.u64()?, reader.u64()?);

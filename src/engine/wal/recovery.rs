@@ -1,17 +1,17 @@
-//! Replays the log at open, and tells an incomplete tail from damage.
+//! Replays the log when a store is opened, and tells an incomplete tail from damage.
 //!
-//! The rule:
-//! 1. Segments before the start are obsolete. Segments with a cut are of an earlier life: they
-//!    must be sound up to the cut, and nothing after it is looked at.
-//! 2. The others form a chain: each ends where the link of its successor says.
-//! 3. Where the chain breaks, all evidence is gathered of how far the log had been synced: the
-//!    file SYNC and every valid record, before the break, after it, and in all later segments.
-//! 4. A break before that point is damage and refuses. Otherwise it is the incomplete tail that
-//!    a crash leaves: accepted, and everything after it is discarded, valid or not: no holes.
+//! 1. Segments before the start are obsolete. Segments with a cut were written before the last
+//!    open. They must be valid up to the cut, and nothing after it is read.
+//! 2. The other segments form a chain: each ends where the link of its successor says.
+//! 3. Where the chain breaks, recovery gathers all evidence of how far the log was synced: the file
+//!    SYNC and every valid record, before the break, after it, and in all later segments.
+//! 4. A break before that point is damage, and the open fails. Otherwise it is the incomplete tail
+//!    that a crash leaves. It is accepted, and everything after it is discarded, so that there are
+//!    no holes.
 //!
-//! Nothing is ever appended to a segment of an earlier life: the engine seals them, records their
-//! cuts in the manifest, and starts a new segment. One thread; at most one record and a window
-//! are held in memory.
+//! Nothing is ever appended to a segment from before the open. The engine seals these segments,
+//! records their cuts in the manifest, and starts a new segment. Recovery uses one thread, and
+//! holds at most one record and a window in memory.
 
 use std::path::Path;
 
@@ -25,30 +25,30 @@ use crate::engine::wal::sync_file::SyncState;
 use crate::error::{Error, Result};
 use crate::io::fs::FileSystem;
 
-/// What recovery found.
+/// The result of recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Where the log ends.
+    /// The end of the log.
     pub end: LogPosition,
-    /// How far it is known to have been durable already.
+    /// How far the log is known to have been durable.
     pub synced: LogPosition,
-    /// Every segment on disk from the start on, with its cut: what the manifest is to record
-    /// before anything is appended. An end of 0: holds nothing that counts, may be removed once
-    /// that is recorded.
+    /// Every segment on disk from the start on, with its cut. The manifest must record these before
+    /// anything is appended. A segment with an end of 0 holds nothing that counts, and may be
+    /// removed once that is recorded.
     pub segments: Vec<Cut>,
-    /// Bytes of records replayed, framing included.
+    /// Number of bytes of replayed records, framing included.
     pub bytes: u64,
-    /// Data records replayed.
+    /// Number of replayed data records.
     pub records: u64,
-    /// Bytes after the end that are not zero, and were given up.
+    /// Number of bytes after the end that are not zero and were discarded.
     pub discarded_bytes: u64,
 }
 
-/// Replays the data records from `start` to the log's end, in order; `on_record` gets the
-/// position at which each ends, and its payload.
+/// Replays the data records from `start` to the end of the log, in order. `on_record` gets the end
+/// position and the payload of each.
 ///
-/// A `start.offset` before the first record asks for every segment from `start.segment` on,
-/// whether that one exists or not. `cuts` are those of the manifest, in any order.
+/// If `start.offset` is before the first record, the segment `start.segment` need not exist. `cuts`
+/// are those of the manifest, in any order.
 pub fn recover(
     fs: &dyn FileSystem,
     dir: &Path,
@@ -62,10 +62,10 @@ pub fn recover(
     let mut recovery = Recovery { fs, dir, start, on_record, out };
     recovery.replay_cuts(cuts, &numbers)?;
     let last_cut = cuts.iter().map(|&(number, _)| number).max();
-    // What the cuts do not name but precedes them had been removed when they were recorded: a
+    // Segments before the last cut that no cut names were removed when the cuts were recorded. A
     // power cut can bring such a file back.
-    let living = numbers.into_iter().filter(|&number| last_cut.is_none_or(|last| number > last));
-    let chain = living.map(|number| recovery.inspect(number)).collect::<Result<Vec<_>>>()?;
+    let chained = numbers.into_iter().filter(|&number| last_cut.is_none_or(|last| number > last));
+    let chain = chained.map(|number| recovery.inspect(number)).collect::<Result<Vec<_>>>()?;
     recovery.require_first(cuts, &chain)?;
     recovery.replay_chain(&chain)?;
     Ok(recovery.out)
@@ -73,9 +73,9 @@ pub fn recover(
 
 /// Makes the old segments durable up to their cuts, so that the manifest may record these.
 ///
-/// What had been synced before (`synced`, from [`Recovered`]) is durable; the rest is written
-/// again, byte for byte, before the sync: when the life before this one ended by a failed sync,
-/// the kernel may hold that data as if it were clean, and a sync alone would write nothing.
+/// What was synced before (`synced` of [`Recovered`]) is durable. The rest is rewritten byte for
+/// byte before the sync. After a failed sync, the kernel may hold that data as if it were clean,
+/// and another sync alone would write nothing.
 pub fn seal(fs: &dyn FileSystem, dir: &Path, segments: &[Cut], synced: LogPosition) -> Result<()> {
     for &(number, end) in segments {
         let from = if number == synced.segment { synced.offset } else { FILE_HEADER_BYTES };
@@ -113,11 +113,11 @@ fn segment_numbers(fs: &dyn FileSystem, dir: &Path, first: FileNumber) -> Result
     Ok(numbers)
 }
 
-/// A segment of the last life.
+/// A segment written since the last open.
 #[derive(Clone, Copy, Debug)]
-struct Living {
+struct ChainedSegment {
     number: FileNumber,
-    /// What its first record links to, if that is a valid link.
+    /// The position that its first record links to, if that record is a valid link.
     link: Option<LogPosition>,
 }
 
@@ -141,7 +141,7 @@ impl<F: FnMut(LogPosition, &[u8]) -> Result<()>> Recovery<'_, F> {
         Ok(reader)
     }
 
-    /// The offset of the first record of a segment that counts.
+    /// Offset of the first record of a segment that counts.
     fn first_offset(&self, number: FileNumber) -> u64 {
         let from_start = if number == self.start.segment { self.start.offset } else { 0 };
         from_start.max(FILE_HEADER_BYTES)
@@ -198,25 +198,25 @@ impl<F: FnMut(LogPosition, &[u8]) -> Result<()>> Recovery<'_, F> {
         Ok(end)
     }
 
-    fn inspect(&self, number: FileNumber) -> Result<Living> {
+    fn inspect(&self, number: FileNumber) -> Result<ChainedSegment> {
         let mut reader = self.open(number)?;
         let link = match reader.record_at(FILE_HEADER_BYTES, u64::MAX)? {
             Some(first) if first.kind == RecordKind::Link => decode_link(reader.payload(&first)?),
             _ => None,
         };
-        Ok(Living { number, link })
+        Ok(ChainedSegment { number, link })
     }
 
-    fn replay_chain(&mut self, chain: &[Living]) -> Result<()> {
+    fn replay_chain(&mut self, chain: &[ChainedSegment]) -> Result<()> {
         self.require_predecessors(chain)?;
         let Some((first, mut later)) = chain.split_first() else {
             return self.accept_end();
         };
         let mut current = first.number;
         loop {
-            let end = self.replay_living(current)?;
+            let end = self.replay_chained(current)?;
             let Some(index) = successor(LogPosition::new(current, end), later) else { break };
-            self.keep(current, end);
+            self.record_end(current, end);
             let (skipped, rest) = later.split_at_checked(index).unwrap_or((later, &[]));
             self.discard(skipped)?;
             let Some((next, rest)) = rest.split_first() else { break };
@@ -225,29 +225,30 @@ impl<F: FnMut(LogPosition, &[u8]) -> Result<()>> Recovery<'_, F> {
         self.finish(later)
     }
 
-    /// With a record before the start, its segment must be there; unless a cut names it: then what
-    /// counts of it has been replayed, and if that was nothing, it may be gone.
-    fn require_first(&self, cuts: &[Cut], chain: &[Living]) -> Result<()> {
+    /// Checks that the segment of the start exists if it holds a record before the start. A segment
+    /// with a cut may be missing: what counts of it was replayed, and if that was nothing, it may
+    /// be gone.
+    fn require_first(&self, cuts: &[Cut], chain: &[ChainedSegment]) -> Result<()> {
         let number = self.start.segment;
         let cut = cuts.iter().any(|&(other, _)| other == number);
-        let living = chain.first().is_some_and(|first| first.number == number);
-        // Without a record before the start the segment may have been empty, and removed.
+        let chained = chain.first().is_some_and(|first| first.number == number);
+        // Without a record before the start, the segment may have been empty and removed.
         let anywhere = self.start.offset <= FILE_HEADER_BYTES;
-        self.require(anywhere || cut || living, number)
+        self.require(anywhere || cut || chained, number)
     }
 
-    /// A segment's name was durable before its successor was begun: if a link names a segment
-    /// from the start on that is not there, it was lost.
-    fn require_predecessors(&self, chain: &[Living]) -> Result<()> {
-        for link in chain.iter().filter_map(|living| living.link) {
+    /// Checks that every segment exists that a link names. The name of a segment was durable before
+    /// its successor began, so a missing one was lost.
+    fn require_predecessors(&self, chain: &[ChainedSegment]) -> Result<()> {
+        for link in chain.iter().filter_map(|chained| chained.link) {
             let known = link.segment < self.start.segment
-                || chain.iter().any(|living| living.number == link.segment);
+                || chain.iter().any(|chained| chained.number == link.segment);
             self.require(known, link.segment)?;
         }
         Ok(())
     }
 
-    fn replay_living(&mut self, number: FileNumber) -> Result<u64> {
+    fn replay_chained(&mut self, number: FileNumber) -> Result<u64> {
         let mut reader = self.open(number)?;
         let from = self.first_offset(number);
         if from > reader.len() {
@@ -256,21 +257,21 @@ impl<F: FnMut(LogPosition, &[u8]) -> Result<()>> Recovery<'_, F> {
         self.replay(&mut reader, from, u64::MAX)
     }
 
-    fn keep(&mut self, number: FileNumber, end: u64) {
+    fn record_end(&mut self, number: FileNumber, end: u64) {
         let empty = end <= FILE_HEADER_BYTES;
         self.out.segments.push((number, if empty { 0 } else { end }));
     }
 
-    /// Segments that are not part of the log, but whose records are evidence.
-    fn discard(&mut self, segments: &[Living]) -> Result<()> {
+    /// Discards segments that are not part of the log. Their records still count as evidence.
+    fn discard(&mut self, segments: &[ChainedSegment]) -> Result<()> {
         for segment in segments {
             self.out.segments.push((segment.number, 0));
-            self.look_beyond(segment.number, FILE_HEADER_BYTES)?;
+            self.scan_beyond(segment.number, FILE_HEADER_BYTES)?;
         }
         Ok(())
     }
 
-    fn look_beyond(&mut self, number: FileNumber, from: u64) -> Result<()> {
+    fn scan_beyond(&mut self, number: FileNumber, from: u64) -> Result<()> {
         let mut reader = self.open(number)?;
         let beyond = scan(&mut reader, from)?;
         self.out.synced = self.out.synced.max(beyond.synced);
@@ -278,13 +279,13 @@ impl<F: FnMut(LogPosition, &[u8]) -> Result<()>> Recovery<'_, F> {
         Ok(())
     }
 
-    /// The chain ends here; `later` segments are not linked to it.
-    fn finish(&mut self, later: &[Living]) -> Result<()> {
+    /// Ends the chain. The `later` segments are not linked to it.
+    fn finish(&mut self, later: &[ChainedSegment]) -> Result<()> {
         let LogPosition { segment, offset } = self.out.end;
-        self.look_beyond(segment, offset)?;
-        self.keep(segment, offset);
+        self.scan_beyond(segment, offset)?;
+        self.record_end(segment, offset);
         self.discard(later)?;
-        let mut links = later.iter().filter_map(|living| living.link);
+        let mut links = later.iter().filter_map(|chained| chained.link);
         if let Some(link) = links.find(|link| link.segment == segment && link.offset < offset) {
             let text = format!("the segment goes on after its recorded end {}", link.offset);
             return Err(Error::corrupt(&log_path(self.dir, segment), link.offset, text));
@@ -303,9 +304,9 @@ impl<F: FnMut(LogPosition, &[u8]) -> Result<()>> Recovery<'_, F> {
     }
 }
 
-/// Which of the `later` segments continues the log at `end`.
-fn successor(end: LogPosition, later: &[Living]) -> Option<usize> {
-    later.iter().position(|living| living.link == Some(end))
+/// Index of the segment in `later` that continues the log at `end`.
+fn successor(end: LogPosition, later: &[ChainedSegment]) -> Option<usize> {
+    later.iter().position(|chained| chained.link == Some(end))
 }
 
 #[cfg(test)]

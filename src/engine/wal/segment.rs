@@ -1,9 +1,9 @@
-//! Log segments: files of a fixed size, complete and durable under their name before the first
-//! record, so that a flush of records touches no metadata and a named segment that is too short
-//! can only be damage.
+//! Log segments: files of fixed size. A segment has its full size and a durable name before its
+//! first record is written. So a flush of records changes no metadata, and a named segment that is
+//! too short is damaged.
 //!
-//! A segment is created as `NNNNNN.tmp`, gets its header and its whole size, is synced, renamed
-//! to `NNNNNN.log`, and its directory is synced. It is never used a second time.
+//! A segment is created as `NNNNNN.tmp`, gets its header and its full size, is synced and renamed
+//! to `NNNNNN.log`, and then its directory is synced. It is never reused.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use crate::engine::wal::sync_file::SyncFile;
 use crate::error::{Error, Result};
 use crate::io::fs::{File, FileSystem};
 
-/// What the log shares with the rest of the store.
+/// The parts of the store that the log uses.
 #[derive(Clone, Debug)]
 pub struct LogEnv {
-    /// Where the files are.
+    /// The file system.
     pub fs: Arc<dyn FileSystem>,
     /// The store's directory.
     pub dir: PathBuf,
-    /// The store's one source of file numbers.
+    /// Allocates file numbers.
     pub numbers: Arc<FileNumbers>,
     /// Degraded when a write or sync of the log fails.
     pub health: Arc<Health>,
-    /// Where the synced position is noted.
+    /// Records the synced position.
     pub sync_file: Arc<SyncFile>,
-    /// Largest ordinary segment.
+    /// Largest size of a segment, unless a group needs more.
     pub max_segment_bytes: u64,
 }
 
-/// A named segment that takes records.
+/// A segment that is ready for records.
 #[derive(Clone, Debug)]
 pub struct Segment {
-    /// Its number.
+    /// The file number.
     pub number: FileNumber,
-    /// Its file, open for writing.
+    /// The file, open for writing.
     pub file: Arc<dyn File>,
-    /// The file's length.
+    /// The length of the file.
     pub size: u64,
 }
 
 impl Segment {
-    /// Creates a segment of `size` bytes, durable under its name. On an error nothing is left
-    /// that matters: at worst an empty segment that recovery skips.
+    /// Creates a segment of `size` bytes with a durable name. After an error, at worst an empty
+    /// segment is left, which recovery skips.
     pub fn create(env: &LogEnv, size: u64) -> Result<Self> {
         let number = env.numbers.allocate();
         let temporary = temporary_path(&env.dir, number);
@@ -57,16 +57,16 @@ impl Segment {
         Ok(Self { number, file, size })
     }
 
-    /// The path of the segment's file.
+    /// The path of the file.
     pub fn path(&self, env: &LogEnv) -> PathBuf {
         log_path(&env.dir, self.number)
     }
 }
 
-/// Space on disk that becomes a segment when no other can be had.
+/// Reserved disk space that becomes a segment when the disk is full.
 ///
-/// Invariant: the file has its full size, is synced, and keeps its temporary name; it gets a
-/// number only when it is used, since segments must be used in the order of their numbers.
+/// Invariant: the file has its full size, is synced, and has a temporary name. It gets a number
+/// only when it is used, since segments must be used in the order of their numbers.
 #[derive(Debug)]
 pub struct Reserve {
     temporary: PathBuf,
@@ -75,7 +75,7 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// Sets `size` bytes aside.
+    /// Reserves `size` bytes.
     pub fn create(env: &LogEnv, size: u64) -> Result<Self> {
         let temporary = temporary_path(&env.dir, env.numbers.allocate());
         let file = allocated_file(env, &temporary, |file| {
@@ -84,12 +84,12 @@ impl Reserve {
         Ok(Self { temporary, file, size })
     }
 
-    /// Bytes of the segment it can become.
+    /// Size of the segment that the reserve can become.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Makes it a segment. After a failure the file is gone, not tried again.
+    /// Turns the reserve into a segment. After a failure the reserve is gone.
     pub fn into_segment(self, env: &LogEnv) -> Result<Segment> {
         let number = env.numbers.allocate();
         let Self { temporary, file, size } = self;
@@ -103,7 +103,7 @@ impl Reserve {
         Ok(Segment { number, file, size })
     }
 
-    /// Gives the space back.
+    /// Releases the space.
     pub fn release(self, env: &LogEnv) {
         forget(env, &self.temporary);
     }
@@ -143,8 +143,8 @@ fn name_segment(env: &LogEnv, temporary: &Path, number: FileNumber) -> Result<()
     })
 }
 
-/// Removes a file that holds nothing. Failing is harmless: a temporary goes at the next open, an
-/// empty segment is skipped by recovery.
+/// Removes a file that holds nothing. A failure does no harm: the next open removes a temporary
+/// file, and recovery skips an empty segment.
 pub fn forget(env: &LogEnv, path: &Path) {
     let _ = env.fs.remove(path);
 }

@@ -1,16 +1,17 @@
-//! The file SYNC: how far log and manifest are known to be durable.
+//! The file SYNC, which records how far log and manifest are durable.
 //!
-//! Two slots in sectors of their own, written in turn, so that a torn write leaves the other one:
+//! It has two slots in separate sectors. They are written in turn, so that a torn write leaves the
+//! other slot intact:
 //!
 //! ```text
 //!  slot at 0 and at 512:
 //!  0       4     8            16            24           32                40                48
 //!  | magic | crc | generation | log segment | log offset | manifest number | manifest offset |
 //! ```
-//! `crc` covers the slot's index (u64) and the bytes after itself. The valid slot with the
-//! greater generation counts. The file itself is not synced after a note: it is evidence, which
-//! may come late but is never wrong, since only what a finished sync made durable is noted.
-//! Notes come from the log's flusher and from the writer of the manifest: one lock orders them.
+//! `crc` covers the index of the slot (u64) and the bytes after itself. The valid slot with the
+//! greater generation counts. The file is not synced after a change. It may lag behind but is never
+//! wrong, since it records only what a completed sync made durable. A lock orders the changes,
+//! which come from flushes of the log and from the writer of the manifest.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,41 +24,41 @@ use crate::error::{Error, Result};
 use crate::io::codec::{Reader, put_u32, put_u64};
 use crate::io::fs::{File, FileSystem};
 
-/// Opens every slot.
+/// The first bytes of every slot.
 const SLOT_MAGIC: u32 = 0x31_4E_59_53;
 
-/// Distance of the slots: a sector, the unit in which devices tear writes.
+/// Distance of the slots: a sector, which devices write as a unit.
 const SECTOR_BYTES: u64 = 512;
 
 const SLOT_BYTES: usize = 48;
 
-/// What was durable, at least.
+/// What is known to be durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyncState {
-    /// The log up to here.
+    /// The log is durable up to this position.
     pub log: LogPosition,
-    /// Which manifest `manifest_offset` is about; 0 for none.
+    /// The manifest that `manifest_offset` refers to; 0 for none.
     pub manifest: FileNumber,
-    /// That manifest up to here.
+    /// That manifest is durable up to this offset.
     pub manifest_offset: u64,
 }
 
-/// The file SYNC, open for notes.
+/// The file SYNC, open for changes.
 #[derive(Debug)]
 pub struct SyncFile {
     file: Arc<dyn File>,
     path: PathBuf,
-    noted: Mutex<Noted>,
+    noted: Mutex<SlotRecord>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Noted {
+struct SlotRecord {
     generation: u64,
     state: SyncState,
 }
 
 impl SyncFile {
-    /// Opens the file of the store in `dir`, creating it if there is none.
+    /// Opens the file of the store in `dir`, and creates it if there is none.
     pub fn open(fs: &dyn FileSystem, dir: &Path) -> Result<Self> {
         let path = sync_path(dir);
         if !fs.exists(&path).map_err(|e| Error::io("look for", &path, &e))? {
@@ -68,8 +69,8 @@ impl SyncFile {
         Ok(Self { file, path, noted: Mutex::new(noted) })
     }
 
-    /// What the file of the store in `dir` says, without changing anything; all zero if there is
-    /// no file or no valid slot.
+    /// Reads the file of the store in `dir` without changing anything. The result is all zero if
+    /// there is no file or no valid slot.
     pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<SyncState> {
         let path = sync_path(dir);
         match fs.open(&path) {
@@ -79,17 +80,17 @@ impl SyncFile {
         }
     }
 
-    /// What was noted last.
+    /// The last recorded state.
     pub fn state(&self) -> SyncState {
         self.noted.lock().state
     }
 
-    /// Notes that the log is durable up to `position`.
+    /// Records that the log is durable up to `position`.
     pub fn note_log(&self, position: LogPosition) -> Result<()> {
         self.note(|state| state.log = position)
     }
 
-    /// Notes that manifest `number` is durable up to `offset`.
+    /// Records that manifest `number` is durable up to `offset`.
     pub fn note_manifest(&self, number: FileNumber, offset: u64) -> Result<()> {
         self.note(|state| {
             state.manifest = number;
@@ -97,7 +98,8 @@ impl SyncFile {
         })
     }
 
-    /// Makes what was noted durable: for a store that is complete before its first use.
+    /// Makes the recorded state durable, for a copy of a store that is complete before its first
+    /// use.
     pub fn sync(&self) -> Result<()> {
         self.file.sync_all().map_err(|e| Error::io("sync", &self.path, &e))
     }
@@ -122,15 +124,15 @@ fn create(fs: &dyn FileSystem, dir: &Path, path: &Path) -> Result<()> {
     }
     let file = fs.create(&temporary).map_err(|e| failed("create", &e))?;
     file.allocate(2 * SECTOR_BYTES).map_err(|e| failed("allocate", &e))?;
-    let bytes = encode(0, &Noted::default());
+    let bytes = encode(0, &SlotRecord::default());
     file.write_all_at(&bytes, 0).map_err(|e| failed("write", &e))?;
     file.sync_all().map_err(|e| failed("sync", &e))?;
     fs.rename(&temporary, path).map_err(|e| Error::io("rename to", path, &e))?;
     fs.sync_dir(dir).map_err(|e| Error::io("sync the directory", dir, &e))
 }
 
-fn read(file: &dyn File, path: &Path) -> Result<Noted> {
-    let mut best = Noted::default();
+fn read(file: &dyn File, path: &Path) -> Result<SlotRecord> {
+    let mut best = SlotRecord::default();
     let len = file.len().map_err(|e| Error::io("read the length of", path, &e))?;
     for slot in 0..2 {
         let offset = slot * SECTOR_BYTES;
@@ -146,7 +148,7 @@ fn read(file: &dyn File, path: &Path) -> Result<Noted> {
     Ok(best)
 }
 
-fn encode(slot: u64, noted: &Noted) -> Vec<u8> {
+fn encode(slot: u64, noted: &SlotRecord) -> Vec<u8> {
     let mut fields = Vec::with_capacity(SLOT_BYTES);
     put_u64(&mut fields, noted.generation);
     put_u64(&mut fields, noted.state.log.segment);
@@ -160,7 +162,7 @@ fn encode(slot: u64, noted: &Noted) -> Vec<u8> {
     out
 }
 
-fn decode(slot: u64, bytes: &[u8]) -> Option<Noted> {
+fn decode(slot: u64, bytes: &[u8]) -> Option<SlotRecord> {
     let mut reader = Reader::new(bytes);
     let (magic, crc) = (reader.u32()?, reader.u32()?);
     if magic != SLOT_MAGIC || crc != checksum(slot, reader.rest()) {
@@ -169,7 +171,7 @@ fn decode(slot: u64, bytes: &[u8]) -> Option<Noted> {
     let generation = reader.u64()?;
     let log = LogPosition::new(reader.u64()?, reader.u64()?);
     let state = SyncState { log, manifest: reader.u64()?, manifest_offset: reader.u64()? };
-    Some(Noted { generation, state })
+    Some(SlotRecord { generation, state })
 }
 
 fn checksum(slot: u64, fields: &[u8]) -> u32 {

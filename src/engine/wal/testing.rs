@@ -61,7 +61,7 @@ impl TestFs {
         &self.faults
     }
 
-    /// The same for those who share it.
+    /// A shared reference to the failing file system.
     pub(crate) fn shared(&self) -> Arc<dyn FileSystem> {
         Arc::new(self.faults.clone())
     }

@@ -1,61 +1,27 @@
-//! The file system as it was at a chosen sync, to crash it there.
+//! Captures the file system at a chosen sync, to crash it there.
 //!
-//! A hook runs around every sync, in the thread that syncs and with no lock held, so that it may
-//! use the file system. [`SyncCapture`] is the hook most tests need: run the workload once and
-//! count the syncs, then run it again for each of them and crash what was captured.
+//! A hook runs before and after every sync, in the thread that syncs and without a lock, so that it
+//! may use the file system. [`SyncCapture`] is the hook that most tests need: run the workload once
+//! and count the syncs, then run it again for each of them and crash the captured state.
 
-use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::handle::MemFs;
+use super::handle::{MemFs, SyncHook, SyncPoint, SyncStage};
 
-/// Whether the sync has taken effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SyncStage {
-    /// The sync has been asked for, and nothing has become durable by it.
-    Before,
-    /// The sync has taken effect and is about to return.
-    After,
-}
-
-/// A moment at a sync.
-#[derive(Clone, Copy, Debug)]
-pub struct SyncPoint<'a> {
-    /// The how manieth sync of this file system it is, from 1; of files and directories.
-    pub number: u64,
-    /// Just before or just after.
-    pub stage: SyncStage,
-    /// The file (by the name it was opened with) or directory.
-    pub path: &'a Path,
-}
-
-pub(super) type HookFn = dyn Fn(&MemFs, SyncPoint<'_>) + Send + Sync;
-
-/// What runs around every sync.
-#[derive(Clone)]
-pub(super) struct SyncHook(pub(super) Arc<HookFn>);
-
-impl fmt::Debug for SyncHook {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SyncHook")
-    }
-}
-
-/// The file system just before and just after one sync.
+/// The states of the file system before and after one sync.
 #[derive(Clone, Debug, Default)]
 pub struct SyncCapture(Arc<Mutex<[Option<MemFs>; 2]>>);
 
 impl SyncCapture {
-    /// As it was before the sync took effect; `None` if that sync has not been reached.
+    /// The state before the sync took effect; `None` if the sync was not reached.
     pub fn before(&self) -> Option<MemFs> {
         let [before, _] = &*self.0.lock();
         before.clone()
     }
 
-    /// As it was when the sync had taken effect; `None` if that sync has not been reached.
+    /// The state after the sync took effect; `None` if the sync was not reached.
     pub fn after(&self) -> Option<MemFs> {
         let [_, after] = &*self.0.lock();
         after.clone()
@@ -68,12 +34,12 @@ impl SyncCapture {
 }
 
 impl MemFs {
-    /// Runs `hook` before and after every sync from now on, in place of an earlier hook.
+    /// Runs `hook` before and after every sync from now on. It replaces an earlier hook.
     pub fn on_sync(&self, hook: impl Fn(&MemFs, SyncPoint<'_>) + Send + Sync + 'static) {
         self.set_hook(Some(SyncHook(Arc::new(hook))));
     }
 
-    /// Keeps the file system as it is around sync `number` (the first is 1). Takes the place of an
+    /// Captures the file system before and after sync `number`, counted from 1. It replaces an
     /// earlier hook.
     pub fn capture_at_sync(&self, number: u64) -> SyncCapture {
         let capture = SyncCapture::default();

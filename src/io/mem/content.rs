@@ -1,7 +1,7 @@
-//! One file's content: what reads see, what is durable, and the changes in between, in order.
+//! The content of a file: what reads see, what is durable, and the changes between them, in order.
 //!
-//! Invariant: `durable` with all of `unsynced` applied is `current`. Reading and writing cost the
-//! size of the call, syncing the size of what is unsynced.
+//! Invariant: `durable` with all changes of `unsynced` applied is `current`. The cost of a read or
+//! write depends on its size, and that of a sync on the size of the unsynced changes.
 
 use bytes::Bytes;
 
@@ -34,7 +34,7 @@ impl Content {
         &self.unsynced
     }
 
-    /// Bytes that are all durable.
+    /// Content that is durable as a whole.
     pub(super) fn settled(pages: Pages) -> Self {
         Self { durable: pages.clone(), current: pages, unsynced: Vec::new() }
     }
@@ -57,7 +57,7 @@ impl Content {
         for change in self.unsynced.drain(..) {
             let range = match change {
                 Change::Write { offset, bytes } => offset..offset + bytes.len() as u64,
-                // A cut changes everything from there on, also what was written again later.
+                // A truncation changes everything after it, including what was written later.
                 Change::Length(len) => len..u64::MAX,
             };
             self.durable.share(&self.current, range);

@@ -1,43 +1,45 @@
-//! What a crash leaves of a file system: a new one, drawn from the unsynced changes by a seed.
+//! What a crash leaves of a file system: a new file system, in which a seed decides about the
+//! unsynced changes.
 //!
-//! Names and bytes are lost independently, as they are on disk: a name can survive without the
-//! bytes of its file. A write never survives in units smaller than a 512-byte sector.
+//! Names and bytes are lost independently, as on a disk: a name can survive without the bytes of
+//! its file. A write survives in units of 512-byte sectors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::content::{Change, Content};
+use super::entry::{Entry, FileId};
 use super::journal::{Journal, NameChange};
 use super::pages::Pages;
-use super::tree::{Entry, FileId, ROOT, Tree};
+use super::tree::{ROOT, Tree};
 use crate::io::splitmix::{SplitMix64, mix};
 
-/// What a disk writes whole or not at all.
+/// The unit that a disk writes as a whole or not at all.
 const SECTOR: u64 = 512;
 
-/// What happens to that which was not synced.
+/// What happens to unsynced changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CrashMode {
-    /// The process died: nothing is lost, and what was not synced still is not, so that a power
-    /// cut after it can take it away.
+    /// The process died: nothing is lost, and unsynced changes stay unsynced, so that a later power
+    /// cut can lose them.
     KeepAll,
-    /// Power cut: exactly the durable state is left.
+    /// A power cut that leaves exactly the durable state.
     DropUnsynced,
-    /// Power cut on a journaling file system: each directory keeps a prefix of its changes of
-    /// names; each file loses all, nothing, everything after some write (that one torn), or each
-    /// of its sectors stays as it was after any of the writes to it.
+    /// A power cut on a journaling file system. Each directory keeps a prefix of its changes of
+    /// names. Each file loses all changes, no change, or everything after some write, which is
+    /// torn; or each of its sectors is as after some of the writes to it.
     Ordered,
-    /// Power cut, at its worst: any subset of the changes of names and of the writes survives, and
-    /// of each write any of its sectors.
+    /// The worst power cut: any subset of the changes of names and of the writes survives, and any
+    /// of the sectors of each write.
     Chaotic,
 }
 
 impl CrashMode {
-    /// All modes, for tests that go through them.
+    /// All modes.
     pub const ALL: [Self; 4] = [Self::KeepAll, Self::DropUnsynced, Self::Ordered, Self::Chaotic];
 }
 
 impl Tree {
-    /// The same file system with nothing open.
+    /// A copy of the file system with no open files.
     pub(super) fn without_handles(&self) -> Tree {
         let mut tree = self.clone();
         for file in tree.files.values_mut() {
@@ -79,7 +81,7 @@ impl Tree {
         }
     }
 
-    /// Drops what no name leads to, and counts the names of the rest.
+    /// Removes what no name leads to, and counts the names of the rest.
     fn keep_only_reachable(&mut self) {
         let mut names = BTreeMap::<FileId, u32>::new();
         let mut dirs = BTreeSet::from([ROOT]);
@@ -118,7 +120,7 @@ fn surviving_bytes(content: &Content, mode: CrashMode, random: &mut SplitMix64) 
     }
 }
 
-/// The first writes are whole, one is torn, the others are lost.
+/// The first writes survive, one is torn, and the others are lost.
 fn cut_after_some_write(content: &Content, random: &mut SplitMix64) -> Pages {
     let mut image = content.durable().clone();
     let changes = content.unsynced();
@@ -132,9 +134,9 @@ fn cut_after_some_write(content: &Content, random: &mut SplitMix64) -> Pages {
     image
 }
 
-/// Sectors reach the disk in any order, but each holds what it held in memory at some time: the
-/// writes to it up to that time, and none after. The length has such a time too, so that a file
-/// can be long and its bytes missing.
+/// Sectors reach the disk in any order. Each has the content it had in memory at some time: the
+/// writes to it up to that time, and none after. So does the length, so that a file can be long
+/// without its bytes.
 fn each_sector_at_some_time(content: &Content, random: &mut SplitMix64) -> Pages {
     let mut image = content.durable().clone();
     let changes = content.unsynced();
@@ -160,7 +162,7 @@ fn each_sector_at_some_time(content: &Content, random: &mut SplitMix64) -> Pages
     image
 }
 
-/// Each write is lost, whole or torn, whatever became of the others.
+/// Each write is lost, complete or torn, independently of the others.
 fn any_subset(content: &Content, random: &mut SplitMix64) -> Pages {
     let mut image = content.durable().clone();
     for change in content.unsynced() {
@@ -180,7 +182,7 @@ fn apply(image: &mut Pages, change: &Change) {
     }
 }
 
-/// Applies any of a write's sectors; and sometimes its length, with none of its bytes behind it.
+/// Applies any of the sectors of a write, and sometimes its length without its bytes.
 fn tear(image: &mut Pages, change: &Change, random: &mut SplitMix64) {
     let Change::Write { offset, bytes } = change else { return };
     for (at, piece) in sectors(*offset, bytes) {
@@ -193,7 +195,7 @@ fn tear(image: &mut Pages, change: &Change, random: &mut SplitMix64) {
     }
 }
 
-/// A write's pieces, none across a sector's border, with their offsets.
+/// The pieces of a write per sector, with their offsets.
 fn sectors(offset: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let (mut at, mut rest) = (offset, bytes);
     std::iter::from_fn(move || {

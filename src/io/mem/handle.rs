@@ -1,5 +1,6 @@
 //! The shared handle of an in-memory file system, and its open files.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,13 +9,45 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::RwLock;
 use rustix::io::Errno;
 
-use super::capture::{SyncHook, SyncPoint, SyncStage};
 use super::content::Content;
 use super::crash::CrashMode;
+use super::entry::FileId;
 use super::pages::Pages;
-use super::tree::{FileId, Tree};
+use super::tree::Tree;
 use crate::io::fs::{File, FileSystem, LockGuard};
 use crate::io::lock::Registry;
+
+/// Whether the sync has taken effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncStage {
+    /// The sync has been asked for, and nothing has become durable by it.
+    Before,
+    /// The sync has taken effect and is about to return.
+    After,
+}
+
+/// One call of a sync hook.
+#[derive(Clone, Copy, Debug)]
+pub struct SyncPoint<'a> {
+    /// Number of the sync, counted from 1 over all files and directories of the file system.
+    pub number: u64,
+    /// Whether the sync has taken effect.
+    pub stage: SyncStage,
+    /// The directory, or the file by the name it was opened with.
+    pub path: &'a Path,
+}
+
+type HookFn = dyn Fn(&MemFs, SyncPoint<'_>) + Send + Sync;
+
+/// A function that runs before and after every sync.
+#[derive(Clone)]
+pub(super) struct SyncHook(pub(super) Arc<HookFn>);
+
+impl fmt::Debug for SyncHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SyncHook")
+    }
+}
 
 /// A strict file system in memory. A clone is another handle of the same one.
 ///
@@ -43,15 +76,15 @@ impl MemFs {
         Self::of(Tree::new(true))
     }
 
-    /// An empty file system of a size: writes beyond it fail with `StorageFull`.
+    /// An empty file system with a capacity. Writes beyond it fail with `StorageFull`.
     pub fn with_capacity(bytes: u64) -> Self {
         let fs = Self::new();
         fs.set_capacity(bytes);
         fs
     }
 
-    /// An empty file system that does not track what is durable, and so keeps only one copy of
-    /// everything: for stores that live in memory. Every crash of it is [`CrashMode::KeepAll`].
+    /// An empty file system for stores in memory. It does not track what is durable, and so keeps
+    /// only one copy of everything. Every crash of it is [`CrashMode::KeepAll`].
     pub fn untracked() -> Self {
         Self::of(Tree::new(false))
     }
@@ -66,34 +99,34 @@ impl MemFs {
         }))
     }
 
-    /// Changes the size. What is there stays, also if it is more.
+    /// Changes the capacity. Existing files stay, even if they exceed it.
     pub fn set_capacity(&self, bytes: u64) {
         self.0.tree.write().capacity = bytes;
     }
 
-    /// An independent copy: the same files, durable and not, with nothing open or locked, no hook,
-    /// and counters at zero.
+    /// An independent copy with the same durable and unsynced content. It has no open files, locks
+    /// or hook, and its counters are zero.
     pub fn deep_clone(&self) -> MemFs {
         Self::of(self.0.tree.read().without_handles())
     }
 
-    /// An independent file system as after a crash at this moment. The same state, seed and mode
-    /// give the same result.
+    /// An independent file system as after a crash now. The same state, seed and mode give the same
+    /// result.
     pub fn crash_clone(&self, seed: u64, mode: CrashMode) -> MemFs {
         Self::of(self.0.tree.read().crashed(seed, mode))
     }
 
-    /// How many syncs were asked for, of files and directories.
+    /// Number of syncs of files and directories so far.
     pub fn sync_count(&self) -> u64 {
         self.0.syncs.load(Ordering::SeqCst)
     }
 
-    /// How many bytes were written.
+    /// Number of bytes written so far.
     pub fn bytes_written(&self) -> u64 {
         self.0.bytes_written.load(Ordering::SeqCst)
     }
 
-    /// The space that files take: the sum of their lengths.
+    /// The space that files take, which is the sum of their lengths.
     pub fn bytes_in_use(&self) -> u64 {
         self.0.tree.read().used
     }
@@ -110,14 +143,15 @@ impl MemFs {
         Ok(file.content.current().to_vec())
     }
 
-    /// Replaces (or creates) a file, all of it durable, whatever the capacity: to damage a store.
+    /// Creates or replaces a file with durable content, whatever the capacity. Tests use this to
+    /// damage a store.
     pub fn write_file(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let mut pages = Pages::default();
         pages.write_at(bytes, 0);
         self.0.tree.write().put_file(path, Content::settled(pages))
     }
 
-    /// How many files and directories are kept, reachable or not.
+    /// Number of files and directories, reachable or not.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> (usize, usize) {
         let tree = self.0.tree.read();
@@ -199,7 +233,7 @@ impl FileSystem for MemFs {
         self.0.tree.read().exists(path)
     }
 
-    /// The one for stores in memory is; those of tests stand for a disk.
+    /// A file system for stores in memory is volatile. Those of tests simulate a disk.
     fn is_volatile(&self) -> bool {
         !self.0.tree.read().tracked
     }
@@ -229,8 +263,8 @@ struct MemLock {
 }
 
 impl LockGuard for MemLock {
-    /// A forked child has its own copy of the file system: nothing to close, only not to wait for
-    /// a mutex when dropped.
+    /// A forked child has its own copy of the file system, so there is nothing to close. The guard
+    /// must only not wait for a mutex when it is dropped.
     fn abandon(&self) {
         self.abandoned.store(true, Ordering::SeqCst);
     }

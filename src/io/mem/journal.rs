@@ -1,16 +1,16 @@
-//! Changes of directory entries since the last directory sync, in their order.
+//! Unsynced changes of directory entries, in order.
 //!
-//! Invariants: a change is atomic, also a rename across directories; changes become durable in the
-//! order of each directory they touch, so making one durable takes everything with it that came
-//! before it in any of its directories.
+//! Invariants: every change is atomic, also a rename across directories. Changes become durable in
+//! the order of each directory they touch. So making one durable also makes everything before it in
+//! any of its directories durable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
-use super::tree::{DirId, Entry};
+use super::entry::{DirId, Entry};
 use crate::io::splitmix::SplitMix64;
 
-/// A name in a directory comes to mean `entry`, or nothing.
+/// Binds a name in a directory to `entry`, or removes the name.
 #[derive(Clone, Debug)]
 pub(super) struct Rebind {
     pub(super) dir: DirId,
@@ -18,7 +18,7 @@ pub(super) struct Rebind {
     pub(super) entry: Option<Entry>,
 }
 
-/// What one call did to names, all at once.
+/// The changes of names that one call makes atomically.
 #[derive(Clone, Debug)]
 pub(super) struct NameChange(pub(super) Vec<Rebind>);
 
@@ -44,7 +44,7 @@ impl Journal {
         self.0.iter().flat_map(|change| &change.0).filter_map(|rebind| rebind.entry)
     }
 
-    /// Takes out what a sync of `dir` makes durable, in order.
+    /// Removes and returns the changes that a sync of `dir` makes durable, in order.
     pub(super) fn take_synced(&mut self, dir: DirId) -> Vec<NameChange> {
         let mut dirs = BTreeSet::from([dir]);
         let mut is_synced = vec![false; self.0.len()];
@@ -58,8 +58,8 @@ impl Journal {
         self.0.extract_if(.., |_| is_synced.next().unwrap_or(false)).collect()
     }
 
-    /// A random prefix of each directory's changes, as a journaling file system leaves them. A
-    /// change in two directories is in both prefixes or in neither.
+    /// A random prefix of the changes of each directory, as a journaling file system leaves them. A
+    /// change of two directories is in both prefixes or in neither.
     pub(super) fn random_prefix(&self, random: &mut SplitMix64) -> Vec<NameChange> {
         let mut left = BTreeMap::<DirId, u64>::new();
         for dir in self.0.iter().flat_map(NameChange::dirs) {
@@ -81,7 +81,7 @@ impl Journal {
         kept
     }
 
-    /// Any subset, in order.
+    /// A random subset of the changes, in order.
     pub(super) fn random_subset(&self, random: &mut SplitMix64) -> Vec<NameChange> {
         self.0.iter().filter(|_| random.one_in(2)).cloned().collect()
     }
@@ -90,7 +90,7 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::mem::tree::FileId;
+    use crate::io::mem::entry::FileId;
 
     fn change(number: u64, dirs: &[u64]) -> NameChange {
         let rebind = |&dir: &u64| Rebind {

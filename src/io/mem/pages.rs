@@ -1,7 +1,7 @@
-//! The bytes of one file as copy-on-write pages: copying a file, or a whole file system, copies
-//! references; a page that was never written is not there and reads as zeros.
+//! The bytes of a file as copy-on-write pages. Copying a file or a whole file system copies
+//! references. A page that was never written is absent and reads as zeros.
 //!
-//! Invariants: there are as many pages as `len` needs, and the bytes of the last page beyond `len`
+//! Invariants: there are as many pages as `len` needs, and the bytes of the last page after `len`
 //! are zero.
 
 use std::ops::Range;
@@ -20,7 +20,7 @@ impl Pages {
         self.len
     }
 
-    /// Fills `buf` as far as the file goes.
+    /// Fills `buf` from `offset` up to the end of the file, and returns the number of bytes read.
     pub(super) fn read_at(&self, buf: &mut [u8], offset: u64) -> usize {
         let available = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX);
         let len = buf.len().min(available);
@@ -42,7 +42,7 @@ impl Pages {
         len
     }
 
-    /// Writes all of `buf`, growing the file as needed.
+    /// Writes all of `buf`, and extends the file if necessary.
     pub(super) fn write_at(&mut self, buf: &[u8], offset: u64) {
         self.grow_to(offset + buf.len() as u64);
         let (mut rest, mut at) = (buf, offset);
@@ -57,7 +57,7 @@ impl Pages {
         }
     }
 
-    /// Cuts the file, or extends it with zeros.
+    /// Truncates the file, or extends it with zeros.
     pub(super) fn set_len(&mut self, len: u64) {
         self.pages.resize(page_count(len), None);
         let shrinks = len < self.len;
@@ -74,7 +74,7 @@ impl Pages {
         }
     }
 
-    /// Takes the pages that hold the bytes of `range`, and the length, from `other`.
+    /// Shares the pages that hold the bytes of `range` with `other`, and takes its length.
     pub(super) fn share(&mut self, other: &Pages, range: Range<u64>) {
         self.len = other.len;
         self.pages.resize(other.pages.len(), None);
@@ -90,7 +90,7 @@ impl Pages {
         bytes
     }
 
-    /// The caller has grown the file to hold the page; one beyond the end is grown to as well.
+    /// The bytes of a page, to write to. The page is created if it does not exist.
     fn page_mut(&mut self, page: usize) -> &mut [u8] {
         while self.pages.len() <= page {
             self.pages.push(None);
@@ -105,7 +105,7 @@ impl Pages {
     }
 }
 
-/// The page of a byte, and where in the page it is.
+/// The page of a byte, and its offset in the page.
 #[expect(clippy::cast_possible_truncation, reason = "the remainder is below the page size")]
 fn locate(offset: u64) -> (usize, usize) {
     let page = offset / PAGE_SIZE as u64;

@@ -1,20 +1,21 @@
-//! Writes within the capacity, and when a file's space is free again.
+//! Writes within the capacity, and freeing the space of files.
 //!
-//! Invariant: `used` is the sum of the lengths of the files with a name or an open handle; only
-//! lowering the capacity makes it larger than that.
+//! Invariant: `used` is the sum of the lengths of the files that have a name or an open handle. It
+//! exceeds the capacity only after the capacity was lowered.
 
 use std::collections::BTreeSet;
 use std::io;
 
 use rustix::io::Errno;
 
-use super::tree::{Entry, FileId, Inode, Tree};
+use super::entry::{Entry, FileId};
+use super::tree::{Inode, Tree};
 
-/// Longer files are refused with EFBIG: a page table for them would be too large.
+/// Longest file. A longer one is refused with EFBIG, since its page table would be too large.
 const MAX_FILE_LEN: u64 = 1 << 36;
 
 impl Tree {
-    /// As a real disk does it: what fits is written, and only the next call fails.
+    /// Writes as much as fits, like a real disk. Only the next call fails.
     pub(super) fn write_at(&mut self, id: FileId, buf: &[u8], offset: u64) -> io::Result<usize> {
         let room = self.capacity.saturating_sub(self.used);
         let content = &mut self.files.get_mut(&id).ok_or(Errno::BADF)?.content;
@@ -73,7 +74,7 @@ impl Tree {
         }
     }
 
-    /// One name less for `entry`.
+    /// Removes one name of `entry`.
     pub(super) fn unname(&mut self, entry: Entry) {
         if let Entry::File(id) = entry {
             let Some(file) = self.files.get_mut(&id) else { return };
@@ -88,7 +89,7 @@ impl Tree {
         self.limbo.insert(entry);
     }
 
-    /// Forgets what neither a handle nor a crash can reach any more.
+    /// Removes what neither a handle nor a crash can reach any more.
     pub(super) fn empty_limbo(&mut self) {
         if self.limbo.is_empty() {
             return;
@@ -111,7 +112,7 @@ impl Tree {
         });
     }
 
-    /// Counts `used` anew, after files were dropped or replaced wholesale.
+    /// Recomputes `used`, after many files were removed or replaced.
     pub(super) fn recount_used(&mut self) {
         let files = self.files.values().filter(|file| file.takes_space());
         self.used = files.map(|file| file.content.current().len()).sum();

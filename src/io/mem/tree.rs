@@ -1,11 +1,11 @@
-//! Directories, names, links and space of one in-memory file system.
+//! The directories, names and links of one in-memory file system.
 //!
 //! Invariants:
-//! - a file's `names` counts the current entries that mean it; with no name and no open handle it
-//!   takes no space (`space.rs`), but it stays, in limbo, until no durable name and no unsynced
+//! - `names` of a file counts the current entries that refer to it. Without a name and an open
+//!   handle it takes no space (`space.rs`). It stays in limbo until no durable name and no unsynced
 //!   change of names can bring it back after a crash;
-//! - without `tracked` there is no journal, and the durable names are not kept;
-//! - everything is ordered by id, so that a crash drawn from a seed repeats.
+//! - without `tracked` there is no journal, and durable names are not recorded;
+//! - everything is ordered by id, so that a crash repeats from its seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -15,20 +15,8 @@ use std::path::{Component, Path, PathBuf};
 use rustix::io::Errno;
 
 use super::content::Content;
+use super::entry::{DirId, Entry, FileId};
 use super::journal::{Journal, NameChange, Rebind};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct FileId(pub(super) u64);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct DirId(pub(super) u64);
-
-/// What a name means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Entry {
-    File(FileId),
-    Dir(DirId),
-}
 
 pub(super) type Names = BTreeMap<OsString, Entry>;
 
@@ -56,11 +44,11 @@ pub(super) struct Tree {
     pub(super) files: BTreeMap<FileId, Inode>,
     pub(super) dirs: BTreeMap<DirId, Directory>,
     pub(super) journal: Journal,
-    /// Without a current name, but perhaps with a durable one.
+    /// Entries without a current name, which may still have a durable one.
     pub(super) limbo: BTreeSet<Entry>,
     pub(super) used: u64,
     pub(super) capacity: u64,
-    /// Whether to remember what is not durable.
+    /// Whether to track what is durable.
     pub(super) tracked: bool,
     next_id: u64,
 }
@@ -88,7 +76,7 @@ impl Tree {
     }
 }
 
-/// Paths.
+/// Path resolution.
 impl Tree {
     pub(super) fn dir_at(&self, path: &Path) -> io::Result<DirId> {
         let mut dir = ROOT;
@@ -110,7 +98,7 @@ impl Tree {
         self.dirs.get(&dir)?.current.get(name).copied()
     }
 
-    /// The directory a name is in, and the name.
+    /// The directory of a path, and the name in it.
     fn place_of<'p>(&self, path: &'p Path) -> io::Result<(DirId, &'p OsStr)> {
         let name = path.file_name().ok_or(Errno::INVAL)?;
         Ok((self.dir_at(path.parent().unwrap_or(Path::new("")))?, name))
@@ -162,7 +150,7 @@ impl Tree {
     }
 }
 
-/// Names.
+/// Changes of names.
 impl Tree {
     pub(super) fn create(&mut self, path: &Path) -> io::Result<FileId> {
         let (dir, name) = self.vacant_place(path)?;
@@ -223,7 +211,7 @@ impl Tree {
             (Entry::Dir(_), Some(Entry::Dir(id))) => self.must_be_empty(id)?,
             (Entry::File(_), Some(Entry::File(_))) | (_, None) => {}
         }
-        // The new name first: the file is never without one, which would free it.
+        // The new name comes first: without a name, the file would be freed.
         self.change(vec![rebind(to_dir, to_name, Some(entry)), rebind(from_dir, from_name, None)]);
         Ok(())
     }
@@ -237,8 +225,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Applies a change to the durable names. A directory is only moved from where it is: out of
-    /// order it would get two names.
+    /// Applies a change to the durable names. A move of a directory is skipped if the directory is
+    /// not at its old name: out of order, it would get two names.
     pub(super) fn make_durable(&mut self, change: &NameChange) {
         if let [to, from] = change.0.as_slice()
             && let Some(entry @ Entry::Dir(_)) = to.entry
@@ -288,8 +276,7 @@ impl Tree {
         }
     }
 
-    /// Gives `path`, new or not, this content, all of it durable and beyond the capacity if need
-    /// be.
+    /// Creates or replaces the file at `path` with durable content, whatever the capacity.
     pub(super) fn put_file(&mut self, path: &Path, content: Content) -> io::Result<()> {
         let (dir, name) = self.place_of(path)?;
         let id = match self.entry_in(dir, name) {

@@ -3,32 +3,20 @@
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::db::commands;
+use crate::txn::Tx;
 use crate::types::string::length;
-use crate::types::txn::Tx;
 
 /// How BITOP combines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BitOp {
-    /// Set where all are.
+    /// A bit is set where all sources have it set.
     And,
-    /// Set where any is.
+    /// A bit is set where any source has it set.
     Or,
-    /// Set where an odd number is.
+    /// A bit is set where an odd number of sources have it set.
     Xor,
-    /// Set where the only one is not.
+    /// A bit is set where the only source has it clear.
     Not,
-}
-
-commands! {
-    /// BITOP: gives `destination` the combination of the sources, each as if it had zeros up to
-    /// the length of the longest; that length. Nothing combined removes `destination`.
-    write_keys [&all_keys(destination, sources)]
-    fn bitop(op: BitOp, destination: &[u8], sources: &[&[u8]]) -> i64;
-}
-
-fn all_keys<'a>(destination: &'a [u8], sources: &[&'a [u8]]) -> Vec<&'a [u8]> {
-    std::iter::once(destination).chain(sources.iter().copied()).collect()
 }
 
 impl Tx<'_> {

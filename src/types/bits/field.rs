@@ -1,18 +1,18 @@
 //! BITFIELD: integers of 1 to 64 bits at any bit of a string.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::db::commands;
-use crate::types::txn::Tx;
+use crate::txn::Tx;
+use crate::txn::db::commands;
 
 commands! {
-    /// BITFIELD: reads and writes integers inside the string, one after the other; what each
-    /// operation answers, `None` for one that failed for overflow.
+    /// BITFIELD: reads and writes integers inside the string, one after the other; the result of
+    /// each operation, `None` for one that failed because of overflow.
     write [key] fn bitfield(key: &[u8], ops: &[BitfieldOp]) -> Vec<Option<i64>>;
-    /// BITFIELD_RO: BITFIELD with operations that only read.
+    /// BITFIELD_RO: reads integers inside the string; the result of each operation.
     read fn bitfield_ro(key: &[u8], ops: &[BitfieldOp]) -> Vec<Option<i64>>;
 }
 
-/// The kind of an integer.
+/// The type of an integer field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldType {
     signed: bool,
@@ -34,18 +34,18 @@ impl FieldType {
         if (1..=most).contains(&bits) { Ok(Self { signed, bits }) } else { Err(bad_type()) }
     }
 
-    /// Whether it may be negative.
+    /// Whether the field may be negative.
     pub fn is_signed(&self) -> bool {
         self.signed
     }
 
-    /// How many bits it has.
+    /// The number of bits.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 }
 
-/// The error for a type that is none.
+/// The error for an invalid field type.
 pub(crate) fn bad_type() -> Error {
     let text = "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not \
                 supported but i64 is.";
@@ -55,34 +55,34 @@ pub(crate) fn bad_type() -> Error {
 /// What happens to a result that does not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
-    /// Its higher bits are lost.
+    /// The result wraps around: its higher bits are lost.
     #[default]
     Wrap,
-    /// It becomes the nearest number that fits.
+    /// The result becomes the nearest number that fits.
     Saturate,
-    /// Nothing is written.
+    /// The operation fails and writes nothing.
     Fail,
 }
 
-/// What is done to an integer.
+/// What an operation does to a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldAction {
-    /// Answers with it.
+    /// Returns the value.
     Get,
-    /// Replaces it; answers with what it was.
+    /// Sets the value and returns the old one.
     Set(i64),
-    /// Adds to it; answers with the sum.
+    /// Adds to the value and returns the sum.
     IncrBy(i64),
 }
 
 /// An operation of BITFIELD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitfieldOp {
-    /// The kind of the integer.
+    /// The type of the field.
     pub field: FieldType,
-    /// Its first bit.
+    /// The first bit of the field.
     pub offset: u64,
-    /// What is done to it.
+    /// What the operation does to the field.
     pub action: FieldAction,
     /// What happens to a result that does not fit.
     pub overflow: Overflow,
@@ -138,7 +138,7 @@ fn apply(value: &mut [u8], op: &BitfieldOp) -> Option<i64> {
     }
 }
 
-/// `value + increment` as the field can hold it; `None` if it cannot and must not be changed.
+/// `value + increment` as the field can hold it; `None` if it does not fit and the operation fails.
 fn fit(op: &BitfieldOp, value: i64, increment: i64) -> Option<i64> {
     let FieldType { signed, bits } = op.field;
     let (least, most) = match (signed, bits) {
@@ -146,7 +146,7 @@ fn fit(op: &BitfieldOp, value: i64, increment: i64) -> Option<i64> {
         (true, _) => (-1 << (bits - 1), (1 << (bits - 1)) - 1),
         (false, _) => (0, i64::MAX >> (63 - bits)),
     };
-    // A negative value given to an unsigned field stands for a large one.
+    // A negative value for an unsigned field stands for a large one.
     let wide = if signed { i128::from(value) } else { i128::from(value.cast_unsigned()) };
     let sum = wide + i128::from(increment);
     // In the reference the room above a very negative value overflows, and it counts as too large.
@@ -165,14 +165,14 @@ fn fit(op: &BitfieldOp, value: i64, increment: i64) -> Option<i64> {
     }
 }
 
-/// The number that the lowest bits of `raw` are.
+/// The number that the lowest bits of `raw` represent.
 fn extend(field: FieldType, raw: u64) -> i64 {
     let aside = 64 - field.bits;
     let top = raw << aside;
     if field.signed { top.cast_signed() >> aside } else { (top >> aside).cast_signed() }
 }
 
-/// The up to nine bytes in which a field lies, at the top, and how far its last bit is from the
+/// The up to nine bytes that hold a field, at the top, and the distance of its last bit from the
 /// bottom.
 fn window(value: &[u8], op: &BitfieldOp) -> (u128, u64) {
     let first = usize::try_from(op.offset / 8).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! Strings as rows of bits: bit 0 is the highest of the first byte.
+//! Strings as arrays of bits: bit 0 is the highest bit of the first byte.
 //!
 //! - here: single bits and ranges of bits; `combine`: several strings; `field`: small integers.
 
@@ -10,28 +10,27 @@ mod tests;
 use std::ops::Range;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::db::commands;
+use crate::txn::Tx;
+use crate::txn::db::commands;
 use crate::types::string::{clamp, length, resolve};
-use crate::types::txn::Tx;
 
 pub use combine::BitOp;
 pub(crate) use field::bad_type;
 pub use field::{BitfieldOp, FieldAction, FieldType, Overflow};
 
 commands! {
-    /// BITCOUNT: how many bits are set, in all or in a range.
+    /// BITCOUNT: the number of set bits, in all or in a range.
     read fn bitcount(key: &[u8], range: Option<BitRange>) -> i64;
-    /// BITPOS: the first bit of the string that is set, or clear; `None` if there is none. After
-    /// the end of a string the bits are clear, unless `range` has an end.
+    /// BITPOS: the first set, or clear, bit of the string; `None` if there is none. Bits after the
+    /// end of a string are clear, unless `range` has an end.
     read fn bitpos(key: &[u8], bit: bool, range: BitSearch) -> Option<i64>;
     /// GETBIT: the bit at an offset; clear after the end of the string.
     read fn getbit(key: &[u8], offset: u64) -> bool;
-    /// SETBIT: sets or clears the bit at an offset, with zeros where there was nothing; what it
-    /// was.
+    /// SETBIT: sets or clears the bit at an offset, padding the string with zeros; the old bit.
     write [key] fn setbit(key: &[u8], offset: u64, bit: bool) -> bool;
 }
 
-/// What the indexes of a range count.
+/// The unit of the indexes of a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BitUnit {
     /// Bytes.
@@ -44,22 +43,22 @@ pub enum BitUnit {
 /// A range, both ends included; negative indexes count from the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitRange {
-    /// The first.
+    /// The first index.
     pub start: i64,
-    /// The last.
+    /// The last index.
     pub end: i64,
-    /// What they count.
+    /// The unit of the indexes.
     pub unit: BitUnit,
 }
 
-/// Where BITPOS looks.
+/// The range that BITPOS searches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BitSearch {
-    /// The first.
+    /// The first index.
     pub start: i64,
-    /// The last; without one, the end of the string.
+    /// The last index; without one, the end of the string.
     pub end: Option<i64>,
-    /// What they count.
+    /// The unit of the indexes.
     pub unit: BitUnit,
 }
 
@@ -122,7 +121,7 @@ fn mask(offset: u64) -> u8 {
     0x80 >> (offset % 8)
 }
 
-/// How many bits of a range are set.
+/// The number of set bits in a range.
 pub(crate) fn count(value: &[u8], range: Option<BitRange>) -> i64 {
     let Some(BitRange { start, end, unit }) = range else { return ones(value) };
     let bits = unit.in_bits(&resolve(start, end, unit.len_of(value)));
@@ -139,7 +138,7 @@ fn ones(bytes: &[u8]) -> i64 {
     in_words + rest.iter().map(|byte| i64::from(byte.count_ones())).sum::<i64>()
 }
 
-/// The first bit of a range that is as wanted.
+/// The first bit of a range with this value.
 pub(crate) fn position(value: &[u8], bit: bool, range: BitSearch) -> Option<i64> {
     let range_of = |end| clamp(range.start, end, range.unit.len_of(value));
     let bits = range.unit.in_bits(&range_of(range.end.unwrap_or(-1)));
@@ -155,7 +154,7 @@ pub(crate) fn position(value: &[u8], bit: bool, range: BitSearch) -> Option<i64>
 }
 
 fn first_bit(value: &[u8], bits: &Range<usize>, bit: bool) -> Option<usize> {
-    // With the bits turned so that the one looked for is set.
+    // With the bits inverted if a clear one is wanted.
     let turned = if bit { 0 } else { 0xff };
     let first = bits.start / 8;
     let head = (value.get(first)? ^ turned) & (0xff >> (bits.start % 8));

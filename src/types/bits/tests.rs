@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::options::Options;
-use crate::types::Db;
+use crate::txn::Db;
 
 fn open() -> Db {
     Db::open(":memory:", Options::default()).unwrap()

@@ -5,7 +5,7 @@ use crate::engine::MemFs;
 use crate::error::ErrorKind;
 use crate::io::clock::RealClock;
 use crate::options::Options;
-use crate::types::Db;
+use crate::txn::Db;
 use crate::types::testing::{both, unpacked};
 
 fn text(value: Option<bytes::Bytes>) -> Option<String> {

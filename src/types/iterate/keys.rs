@@ -1,4 +1,4 @@
-//! Keys in the order of their bytes.
+//! Iterators over keys in byte order.
 
 use std::sync::Arc;
 
@@ -7,33 +7,36 @@ use bytes::Bytes;
 use super::{Progress, chunk};
 use crate::encoding::keys::{MetaKey, Space, after_prefix, meta_key};
 use crate::encoding::meta::{HEADER_BYTES, Header, Type};
+use crate::engine::CacheFill;
 use crate::error::Result;
-use crate::types::Db;
+use crate::keyspace::errors::malformed;
+use crate::keyspace::trees::META;
+use crate::txn::Db;
+use crate::txn::store::Store;
+use crate::txn::{Tx, Walk};
 use crate::types::databases::user_key;
-use crate::types::store::Store;
-use crate::types::txn::{META, Tx, Walk, malformed};
 
-/// Which keys, and what of them. The default is all keys in order, without values.
+/// Which keys to iterate over. The default is all keys in order, without values.
 #[derive(Clone, Debug, Default)]
 pub struct KeyRange {
     /// The smallest key.
     pub lo: Option<Vec<u8>>,
     /// The first key that is not in the range.
     pub hi: Option<Vec<u8>>,
-    /// What all keys begin with.
+    /// The prefix of all keys.
     pub prefix: Option<Vec<u8>>,
-    /// From the last to the first.
+    /// Iterate from the last key to the first.
     pub reverse: bool,
     /// Only keys of this type.
     pub kind: Option<Type>,
-    /// With the values of strings.
+    /// Return the values of strings, too.
     pub values: bool,
-    /// Leave the block cache as it is: for a walk that will not come again.
-    pub no_fill: bool,
+    /// Leave the block cache as it is: for a walk that is not repeated.
+    pub cache_fill: CacheFill,
 }
 
 impl KeyRange {
-    /// The physical keys of the meta tree that may belong to it.
+    /// The bounds of the range in the meta tree.
     fn bounds(&self, space: Space) -> (MetaKey, Option<Vec<u8>>) {
         let prefix = self.prefix.as_deref().unwrap_or_default();
         let lower = meta_key(space, prefix.max(self.lo.as_deref().unwrap_or_default()));
@@ -48,7 +51,7 @@ impl KeyRange {
 pub struct KeyEntry {
     /// The key.
     pub key: Bytes,
-    /// Its type.
+    /// The type of the key.
     pub kind: Type,
     /// The value of a string, if [`KeyRange::values`] asked for it.
     pub value: Option<Bytes>,
@@ -60,9 +63,9 @@ impl KeyEntry {
     }
 }
 
-/// The keys of a range, one after the other. See [`Db::iter`].
+/// An iterator over the keys of a range, made by [`Db::iter`].
 ///
-/// As an [`Iterator`] it hands a failure out once and then ends; [`KeyIter::next`] returns it at
+/// As an [`Iterator`] it returns a failure once and then ends; [`KeyIter::next`] returns it on
 /// every further call.
 pub struct KeyIter {
     store: Arc<Store>,
@@ -78,7 +81,7 @@ impl std::fmt::Debug for KeyIter {
 }
 
 impl Db {
-    /// The keys of a range that exist at this moment, in order. What happens later does not show.
+    /// Iterates over the keys of a range that exist now, in order. Later changes are not seen.
     ///
     /// ```
     /// use lsmkv::types::KeyRange;
@@ -98,7 +101,7 @@ impl Db {
     pub fn iter(&self, range: KeyRange) -> Result<KeyIter> {
         let store = Arc::clone(self.shared_store());
         self.read(|tx| {
-            let walk = tx.sparing_cache(range.no_fill, |tx| tx.keys_of(&range))?;
+            let walk = tx.with_cache_fill(range.cache_fill, |tx| tx.keys_of(&range))?;
             Ok(KeyIter { store, progress: Progress::new(Some(walk)), now: tx.now(), range })
         })
     }
@@ -112,7 +115,7 @@ impl Tx<'_> {
 }
 
 impl KeyIter {
-    /// The next key; nothing at the end.
+    /// The next key; `None` at the end.
     #[expect(clippy::should_implement_trait, reason = "it is there too; this one keeps failing")]
     pub fn next(&mut self) -> Result<Option<KeyEntry>> {
         self.store.engine().check_open()?;
@@ -129,8 +132,8 @@ impl KeyIter {
         })
     }
 
-    /// Up to `max_items` keys, at least one; the one that makes `max_bytes` of keys and values
-    /// full is the last. None at the end.
+    /// Up to `max_items` keys, at least one; ends early once keys and values reach `max_bytes`.
+    /// Empty at the end.
     pub fn next_chunk(&mut self, max_items: usize, max_bytes: usize) -> Result<Vec<KeyEntry>> {
         chunk(max_items, max_bytes, KeyEntry::bytes, || KeyIter::next(self))
     }

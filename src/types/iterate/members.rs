@@ -1,5 +1,5 @@
-//! Members of a hash, set or sorted set in the order of their bytes, elements of a list in the
-//! order of the list.
+//! Iterators over the members of a hash, set or sorted set in byte order, and the elements of a
+//! list in list order.
 
 use std::sync::Arc;
 
@@ -7,48 +7,50 @@ use bytes::Bytes;
 
 use super::{Progress, chunk};
 use crate::encoding::meta::Type;
+use crate::engine::CacheFill;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::Db;
-use crate::types::collection::Collection;
-use crate::types::list::{Run, Side};
-use crate::types::store::Store;
-use crate::types::txn::{Tx, Walk, wrong_type};
-use crate::types::zset::rows::stored_score;
+use crate::keyspace::errors::wrong_type;
+use crate::txn::Db;
+use crate::txn::collection::Collection;
+use crate::txn::store::Store;
+use crate::txn::{Tx, Walk};
+use crate::types::list::{ElementWalk, Side};
+use crate::types::scores::stored_score;
 
-/// Where a walk over members begins. The default is all, in order.
+/// Where an iteration over members begins. The default is all members in order.
 #[derive(Clone, Debug, Default)]
 pub struct MemberRange {
-    /// Goes on behind this one, whether or not it is still there: the bytes of a member, or for
-    /// any type what [`MemberIter::resume_point`] returned, perhaps in an earlier life of the store.
+    /// Continue behind this member, whether or not it still exists: the bytes of a member, or for
+    /// any type what [`MemberIter::resume_point`] returned, even before the store was last closed.
     pub after: Option<Vec<u8>>,
-    /// From the last to the first.
+    /// Iterate from the last member to the first.
     pub reverse: bool,
-    /// Leave the block cache as it is: for a walk that will not come again.
-    pub no_fill: bool,
+    /// Leave the block cache as it is: for a walk that is not repeated.
+    pub cache_fill: CacheFill,
 }
 
-/// A member, with what is stored beside it.
+/// A member and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Member {
-    /// Of a hash.
+    /// A field of a hash.
     Field {
         /// The field.
         field: Bytes,
-        /// Its value.
+        /// The value of the field.
         value: Bytes,
     },
-    /// Of a set.
+    /// A member of a set.
     Member(Bytes),
-    /// Of a sorted set.
+    /// A member of a sorted set.
     Scored {
         /// The member.
         member: Bytes,
-        /// Its score.
+        /// The score of the member.
         score: f64,
     },
-    /// Of a list.
+    /// An element of a list.
     Element {
-        /// Where it stands, 0 being the first.
+        /// The position of the element, 0 being the first.
         index: u64,
         /// The element.
         element: Bytes,
@@ -67,19 +69,19 @@ impl Member {
 
 /// The rows of one key.
 #[derive(Debug)]
-enum Rows {
+enum MemberRows {
     Members { walk: Walk, collection: Box<Collection>, kind: Type },
-    Elements(Run),
+    Elements(ElementWalk),
 }
 
-/// The members of a key, one after the other. See [`Db::members`].
+/// An iterator over the members of a key, made by [`Db::members`].
 ///
-/// As an [`Iterator`] it hands a failure out once and then ends; [`MemberIter::next`] returns it
-/// at every further call.
+/// As an [`Iterator`] it returns a failure once and then ends; [`MemberIter::next`] returns it on
+/// every further call.
 pub struct MemberIter {
     store: Arc<Store>,
     kind: Option<Type>,
-    progress: Progress<Rows>,
+    progress: Progress<MemberRows>,
     last: Option<Vec<u8>>,
 }
 
@@ -90,9 +92,9 @@ impl std::fmt::Debug for MemberIter {
 }
 
 impl Db {
-    /// The members of a hash, set, sorted set or list as they are at this moment; none if the key
-    /// does not exist. What happens later does not show. Sorted sets come in the order of their
-    /// members' bytes too: for that of their scores see `zrange`.
+    /// Iterates over the members of a hash, set, sorted set or list as they are now; over none if
+    /// the key does not exist. Later changes are not seen. Sorted sets come in byte order, too:
+    /// `zrange` goes by score.
     ///
     /// ```
     /// use lsmkv::types::{Member, MemberRange};
@@ -114,7 +116,7 @@ impl Db {
         let store = Arc::clone(self.shared_store());
         self.read(|tx| {
             let kind = tx.kind(key)?;
-            let rows = tx.sparing_cache(range.no_fill, |tx| match kind {
+            let rows = tx.with_cache_fill(range.cache_fill, |tx| match kind {
                 None => Ok(None),
                 Some(Type::String) => Err(wrong_type()),
                 Some(Type::List) => tx.elements_behind(key, &range),
@@ -126,20 +128,25 @@ impl Db {
 }
 
 impl Tx<'_> {
-    fn members_behind(&self, key: &[u8], kind: Type, range: &MemberRange) -> Result<Option<Rows>> {
+    fn members_behind(
+        &self,
+        key: &[u8],
+        kind: Type,
+        range: &MemberRange,
+    ) -> Result<Option<MemberRows>> {
         let Some(collection) = self.collection(key, kind)? else { return Ok(None) };
         let walk = match range.after.as_deref() {
             None => collection.walk_from(self, b"", range.reverse)?,
             // Nothing comes before the empty member.
             Some(b"") if range.reverse => return Ok(None),
             Some(after) if range.reverse => collection.walk_from(self, after, true)?,
-            // The smallest that is greater.
+            // The smallest member that is greater.
             Some(after) => collection.walk_from(self, &[after, b"\0"].concat(), false)?,
         };
-        Ok(Some(Rows::Members { walk, collection: Box::new(collection), kind }))
+        Ok(Some(MemberRows::Members { walk, collection: Box::new(collection), kind }))
     }
 
-    fn elements_behind(&self, key: &[u8], range: &MemberRange) -> Result<Option<Rows>> {
+    fn elements_behind(&self, key: &[u8], range: &MemberRange) -> Result<Option<MemberRows>> {
         let Some(list) = self.list(key)? else { return Ok(None) };
         let from = if range.reverse { Side::Right } else { Side::Left };
         let positions = match range.after.as_deref() {
@@ -151,11 +158,11 @@ impl Tx<'_> {
                 list.positions_behind(mark, from)
             }
         };
-        Ok(Some(Rows::Elements(list.walk(self, positions, from)?)))
+        Ok(Some(MemberRows::Elements(list.walk(self, positions, from)?)))
     }
 }
 
-impl Rows {
+impl MemberRows {
     fn next(&mut self, last: &mut Option<Vec<u8>>) -> Result<Option<Member>> {
         match self {
             Self::Elements(run) => {
@@ -193,19 +200,19 @@ fn member_of(kind: Type, member: Bytes, walk: &Walk) -> Result<Member> {
 }
 
 impl MemberIter {
-    /// The type of the key; nothing if it does not exist.
+    /// The type of the key; `None` if it does not exist.
     pub fn kind(&self) -> Option<Type> {
         self.kind
     }
 
-    /// What [`MemberRange::after`] needs to go on from here: the bytes of the member that came last
-    /// (of an element of a list its place, which stays the same when others are added or taken away
-    /// at the ends); before the first, what this began with.
+    /// What [`MemberRange::after`] needs to continue from here: the bytes of the last member; for a
+    /// list the index of the last element, which does not change when others are added or removed
+    /// at the ends; before the first member, what the iteration began with.
     pub fn resume_point(&self) -> Option<&[u8]> {
         self.last.as_deref()
     }
 
-    /// The next member; nothing at the end.
+    /// The next member; `None` at the end.
     #[expect(clippy::should_implement_trait, reason = "it is there too; this one keeps failing")]
     pub fn next(&mut self) -> Result<Option<Member>> {
         self.store.engine().check_open()?;
@@ -213,8 +220,8 @@ impl MemberIter {
         self.progress.step(|rows| rows.next(last))
     }
 
-    /// Up to `max_items` members, at least one; the one that makes `max_bytes` full is the last.
-    /// None at the end.
+    /// Up to `max_items` members, at least one; ends early once they reach `max_bytes`. Empty at
+    /// the end.
     pub fn next_chunk(&mut self, max_items: usize, max_bytes: usize) -> Result<Vec<Member>> {
         chunk(max_items, max_bytes, Member::bytes, || MemberIter::next(self))
     }

@@ -1,12 +1,12 @@
-//! Walks that users hold: over keys, and over the members of one key.
+//! Iterators that users hold, over keys and over the members of one key.
 //!
-//! An iterator looks at one moment and one time, fixed when it is made: what is written, deleted
-//! or expires meanwhile does not show. It keeps the memtables and files of that moment until it
-//! has come to its end or is dropped, so no registered time and no snapshot are needed: what it
-//! reads cannot be reclaimed. Made on a transaction it sees that one's writes so far.
+//! An iterator reads at one sequence and one time, fixed when it is made: it does not see what is
+//! written, deleted or expires later. It keeps the memtables and files of that sequence until it
+//! ends or is dropped, so it needs no registered time and no snapshot: what it reads cannot be
+//! reclaimed. An iterator made on a transaction sees the transaction's writes so far.
 //!
-//! A failure is never an end: it comes back from every further call. So do the errors of a store
-//! that was closed. Threads: an iterator may be sent to another thread, and is used by one at a
+//! A failure is never an end: every further call returns it again. The same goes for the error of a
+//! closed store. Threads: an iterator may be sent to another thread, and only one uses it at a
 //! time.
 
 mod keys;
@@ -17,13 +17,13 @@ pub use members::{Member, MemberIter, MemberRange};
 
 use crate::error::{Error, Result};
 
-/// Something that is walked, how far that has come, and what went wrong.
+/// A walk, its progress and its failure.
 #[derive(Debug)]
 struct Progress<W> {
-    /// `None` when there is no more to come: what it held is given back.
+    /// `None` at the end: the walk is dropped.
     walk: Option<W>,
     failed: Option<Error>,
-    /// Whether [`Iterator::next`] has handed the failure out.
+    /// Whether [`Iterator::next`] has returned the failure.
     told: bool,
 }
 
@@ -32,7 +32,7 @@ impl<W> Progress<W> {
         Self { walk, failed: None, told: false }
     }
 
-    /// One step; `advance` returns nothing at the end.
+    /// Takes one step; `advance` returns `None` at the end.
     fn step<T>(&mut self, advance: impl FnOnce(&mut W) -> Result<Option<T>>) -> Result<Option<T>> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -50,7 +50,8 @@ impl<W> Progress<W> {
         stepped
     }
 
-    /// For [`Iterator`], which ends after an error: a loop that skips errors must not run for ever.
+    /// Converts a step for [`Iterator`], which ends after an error: a loop that skips errors must
+    /// not run for ever.
     fn tell<T>(&mut self, step: Result<Option<T>>) -> Option<Result<T>> {
         if self.told {
             return None;
@@ -60,8 +61,8 @@ impl<W> Progress<W> {
     }
 }
 
-/// Up to `max_items` of what `next` gives, at least one; the one that makes `max_bytes` full is
-/// the last. None at the end. An error after the first is left for the next call.
+/// Collects up to `max_items` items of `next`, at least one, and stops early once they reach
+/// `max_bytes`. Empty at the end. An error after the first item is left for the next call.
 fn chunk<T>(
     max_items: usize,
     max_bytes: usize,

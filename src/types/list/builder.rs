@@ -1,15 +1,16 @@
-//! A list made anew, of any size, element by element: see `types::build`.
+//! Builds a list of any size, element by element, on top of `types::collection_builder`.
 
 use super::elements::MIDDLE;
 use super::reply_number;
 use crate::encoding::meta::{Body, Header, Type};
 use crate::error::Result;
-use crate::types::build::Build;
-use crate::types::txn::{DATA, Tx};
+use crate::keyspace::trees::DATA;
+use crate::txn::Tx;
+use crate::types::collection_builder::CollectionBuilder;
 
-/// See the module's documentation.
+/// A list under construction.
 pub(crate) struct ListBuilder<'s> {
-    build: Build<'s>,
+    build: CollectionBuilder<'s>,
     tail: u64,
 }
 
@@ -24,13 +25,12 @@ impl ListBuilder<'_> {
 }
 
 impl<'s> Tx<'s> {
-    /// Begins a list that will take the place of whatever `key` is.
+    /// Begins a list that will replace whatever `key` holds.
     pub(crate) fn build_list(&mut self, key: &[u8]) -> Result<ListBuilder<'s>> {
-        Ok(ListBuilder { build: self.build(key)?, tail: MIDDLE })
+        Ok(ListBuilder { build: self.build_collection(key)?, tail: MIDDLE })
     }
 
-    /// Replaces whatever is at `key` by the list; without elements the key ceases to exist. Its
-    /// length.
+    /// Replaces whatever `key` holds by the list; its length. Without elements the key is deleted.
     pub(crate) fn store_list(&mut self, key: &[u8], list: ListBuilder<'s>) -> Result<i64> {
         let ListBuilder { build, tail } = list;
         if tail > MIDDLE {

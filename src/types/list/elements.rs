@@ -1,10 +1,10 @@
-//! Elements of a list: the one place that knows how they are stored.
+//! The elements of a list: the one place that knows how they are stored.
 //!
-//! The record names the indexes `[head, tail)`; each has a row in the data tree, without holes, at
-//! the index in big-endian. Commands count positions from the head, 0 being the first element, and
-//! know nothing of indexes. Rows outside `[head, tail)` are dead and left to compaction: taking
-//! elements away from an end writes the record and nothing else, so a queue leaves no tombstones.
-//! An index used again is overwritten before it counts.
+//! The record holds the range of indexes `[head, tail)`; each index has a row in the data tree,
+//! without holes, at the index in big-endian. Commands use positions, 0 being the first element,
+//! and know nothing of indexes. Rows outside of `[head, tail)` are dead and left to compaction:
+//! removing elements at an end only writes the record, so a queue leaves no tombstones. A reused
+//! index is overwritten before it counts.
 //!
 //! [`Elements`] is loaded from its record, changed, and saved: the record is written when the
 //! bounds changed, and deleted with the last element.
@@ -16,13 +16,14 @@ use bytes::Bytes;
 use crate::encoding::keys::{Prefix, RowKey, prefix, row_key};
 use crate::encoding::meta::{Body, Header, Type, encode_collection};
 use crate::error::{Error, ErrorKind, Result};
+use crate::keyspace::trees::DATA;
+use crate::txn::{Tx, Walk};
 use crate::types::list::Side;
-use crate::types::txn::{DATA, Tx, Walk};
 
-/// Index of the first element of a new list: there is room on both sides.
+/// The index of the first element of a new list: there is room on both sides.
 pub(crate) const MIDDLE: u64 = 1 << 63;
 
-/// An element's index.
+/// The index of an element as bytes.
 pub(crate) type Mark = [u8; 8];
 
 /// A list that exists or is being made.
@@ -35,7 +36,7 @@ pub(crate) struct Elements<'k> {
     tail: u64,
     prefix: Prefix,
     changed: bool,
-    /// Its key has a record, with the expiry of the header.
+    /// Whether the key has a record, with the expiry of the header.
     is_recorded: bool,
 }
 
@@ -43,7 +44,7 @@ impl Tx<'_> {
     /// The list at `key`, if the key exists; an error if it is of another type.
     pub(crate) fn list<'k>(&self, key: &'k [u8]) -> Result<Option<Elements<'k>>> {
         let Some(record) = self.typed(key, Type::List)? else { return Ok(None) };
-        match self.body(key, &record)? {
+        match record.body(key)? {
             Body::Span { version, head, tail } => {
                 let found = Elements::new(self, key, record.header, version, head..tail);
                 Ok(Some(Elements { is_recorded: true, ..found }))
@@ -62,7 +63,7 @@ impl Tx<'_> {
         }
     }
 
-    /// A new empty list that will replace whatever `key` is, once it is saved with an element.
+    /// A new empty list that replaces whatever `key` holds, once it is saved with an element.
     pub(crate) fn new_list<'k>(&mut self, key: &'k [u8]) -> Result<Elements<'k>> {
         self.store().limits().check_key(key)?;
         let header = Header { kind: Type::List, expire_ms: 0 };
@@ -92,19 +93,19 @@ impl<'k> Elements<'k> {
         Self { key, header, version, head, tail, prefix, changed: false, is_recorded: false }
     }
 
-    /// Number of elements.
+    /// The number of elements.
     pub(crate) fn len(&self) -> u64 {
         self.tail.saturating_sub(self.head)
     }
 
-    /// The position a user's index means, which counts from the end if it is negative.
+    /// The position of a user's index, which counts from the end if it is negative.
     pub(crate) fn position(&self, index: i64) -> Option<u64> {
         let distance = index.unsigned_abs();
         let position = if index < 0 { self.len().checked_sub(distance)? } else { distance };
         (position < self.len()).then_some(position)
     }
 
-    /// The positions from one user's index to another, that one included, as far as there are.
+    /// The existing positions from one user's index to another, inclusive.
     pub(crate) fn positions(&self, start: i64, stop: i64) -> Range<u64> {
         let len = self.len();
         let from_end = |index: i64| len.checked_sub(index.unsigned_abs());
@@ -150,7 +151,7 @@ impl<'k> Elements<'k> {
         Ok(())
     }
 
-    /// One more index at an end; its row is still to be written.
+    /// Adds an index at an end; its row is still to be written.
     fn grow(&mut self, side: Side) -> Result<()> {
         let bound = match side {
             Side::Left => self.head.checked_sub(1),
@@ -165,7 +166,7 @@ impl<'k> Elements<'k> {
         Ok(())
     }
 
-    /// Takes the element at an end away.
+    /// Removes the element at an end and returns it.
     pub(crate) fn pop(&mut self, tx: &Tx<'_>, side: Side) -> Result<Option<Bytes>> {
         let Some(last) = self.len().checked_sub(1) else { return Ok(None) };
         let (position, rest) = match side {
@@ -177,7 +178,7 @@ impl<'k> Elements<'k> {
         Ok(Some(element))
     }
 
-    /// Takes up to `count` elements at an end away, the outermost first.
+    /// Removes up to `count` elements at an end and returns them, the outermost first.
     pub(crate) fn pop_many(&mut self, tx: &Tx<'_>, side: Side, count: u64) -> Result<Vec<Bytes>> {
         let len = self.len();
         let count = count.min(len);
@@ -193,7 +194,7 @@ impl<'k> Elements<'k> {
         Ok(elements)
     }
 
-    /// Leaves only the elements at these positions.
+    /// Removes all elements except those at these positions.
     pub(crate) fn keep(&mut self, positions: &Range<u64>) {
         if *positions == (0..self.len()) {
             return;
@@ -204,14 +205,19 @@ impl<'k> Elements<'k> {
         self.changed = true;
     }
 
-    /// The elements at these positions in order, beginning at that side: one seek, then steps.
-    /// Shows the list as it is now, whatever is changed during the walk.
-    pub(crate) fn walk(&self, tx: &Tx<'_>, positions: Range<u64>, from: Side) -> Result<Run> {
+    /// Walks over the elements at these positions, beginning at that side: one seek, then steps.
+    /// The walk shows the current state of the list, whatever changes during it.
+    pub(crate) fn walk(
+        &self,
+        tx: &Tx<'_>,
+        positions: Range<u64>,
+        from: Side,
+    ) -> Result<ElementWalk> {
         let first = self.head.saturating_add(positions.start);
         let end = self.head.saturating_add(positions.end);
         let backward = from == Side::Right;
         let rows = tx.rows(DATA, &self.row(first), Some(&self.row(end)), backward)?;
-        Ok(Run {
+        Ok(ElementWalk {
             key: self.key.to_vec(),
             rows,
             head: self.head,
@@ -221,13 +227,13 @@ impl<'k> Elements<'k> {
         })
     }
 
-    /// All elements, beginning at that side.
-    pub(crate) fn walk_all(&self, tx: &Tx<'_>, from: Side) -> Result<Run> {
+    /// Walks over all elements, beginning at that side.
+    pub(crate) fn walk_all(&self, tx: &Tx<'_>, from: Side) -> Result<ElementWalk> {
         self.walk(tx, 0..self.len(), from)
     }
 
-    /// The positions that a walk from that side still has before it once it has passed `mark`; all
-    /// that follow where the element was, if it has gone.
+    /// The positions that are left to a walk from that side once it has passed `mark`, even if that
+    /// element is gone.
     pub(crate) fn positions_behind(&self, mark: Mark, from: Side) -> Range<u64> {
         let index = u64::from_be_bytes(mark);
         match from {
@@ -239,7 +245,7 @@ impl<'k> Elements<'k> {
         }
     }
 
-    /// Inserts an element, so that it has this position; the shorter side moves away.
+    /// Inserts an element at this position; the shorter side moves away.
     pub(crate) fn insert(&mut self, tx: &mut Tx<'_>, position: u64, element: Bytes) -> Result<()> {
         let len = self.len();
         let old = self.clone();
@@ -253,8 +259,8 @@ impl<'k> Elements<'k> {
         self.put(tx, position, element)
     }
 
-    /// Removes the elements at these positions, which ascend. What stands between them and the
-    /// head moves up, or what stands between them and the tail moves down: at each the cheaper.
+    /// Removes the elements at these positions, which ascend. The elements towards the head move
+    /// up, or those towards the tail move down, whichever is cheaper.
     pub(crate) fn remove(&mut self, tx: &mut Tx<'_>, positions: &[u64]) -> Result<()> {
         let len = self.len();
         let (low, high) = positions.split_at(cheapest_split(positions, len));
@@ -269,7 +275,8 @@ impl<'k> Elements<'k> {
         Ok(())
     }
 
-    /// Writes the elements at `positions`, less those at `removed`, at the indexes from `index` on.
+    /// Writes the elements at `positions`, except those at `removed`, to the indexes from `index`
+    /// on.
     fn rewrite(
         &self,
         tx: &mut Tx<'_>,
@@ -289,8 +296,8 @@ impl<'k> Elements<'k> {
     }
 }
 
-/// How many of the removed positions are filled from below, the others from above, so that the
-/// fewest of `len` elements move.
+/// The number of removed positions to fill from below, the others from above, so that the fewest of
+/// `len` elements move.
 fn cheapest_split(removed: &[u64], len: u64) -> usize {
     let moved = |split: usize| {
         let (low, high) = removed.split_at(split.min(removed.len()));
@@ -301,9 +308,9 @@ fn cheapest_split(removed: &[u64], len: u64) -> usize {
     (0..=removed.len()).min_by_key(|split| moved(*split)).unwrap_or(0)
 }
 
-/// Elements, one after the other. A row that should be there and is not is damage, never an end.
+/// Walks over elements. A row that should exist and does not is damage, never an end.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct ElementWalk {
     key: Vec<u8>,
     rows: Walk,
     head: u64,
@@ -312,7 +319,7 @@ pub(crate) struct Run {
     position: u64,
 }
 
-impl Run {
+impl ElementWalk {
     /// Moves to the next element, the first at the first call; `false` when there are no more.
     pub(crate) fn advance(&mut self) -> Result<bool> {
         let position = match self.from {
@@ -328,33 +335,33 @@ impl Run {
         Ok(true)
     }
 
-    /// How many are left.
+    /// The number of elements left.
     pub(crate) fn len(&self) -> u64 {
         self.left.end.saturating_sub(self.left.start)
     }
 
-    /// Where the element stands.
+    /// The position of the current element.
     pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
-    /// Names the element for [`Elements::positions_behind`], also when others are added or taken
-    /// away at the ends.
+    /// Identifies the current element for [`Elements::positions_behind`], even after others are
+    /// added or removed at the ends.
     pub(crate) fn mark(&self) -> Mark {
         self.head.saturating_add(self.position).to_be_bytes()
     }
 
-    /// The element.
+    /// The current element.
     pub(crate) fn element(&self) -> &[u8] {
         self.rows.value()
     }
 
-    /// The element, to keep.
+    /// The current element, for keeping.
     pub(crate) fn element_bytes(&self) -> Bytes {
         self.rows.value_bytes()
     }
 
-    /// All that are left.
+    /// Collects the elements left.
     pub(crate) fn collect(mut self) -> Result<Vec<Bytes>> {
         let mut elements = Vec::new();
         while self.advance()? {
@@ -378,7 +385,7 @@ fn no_index_left() -> Error {
 mod tests {
     use super::*;
     use crate::options::Options;
-    use crate::types::Db;
+    use crate::txn::Db;
 
     #[test]
     fn removed_places_are_filled_from_the_nearer_end() {
@@ -416,7 +423,7 @@ mod tests {
         db.rpop(b"l").unwrap();
         db.read(|tx| {
             let record = tx.record(b"l")?.unwrap();
-            let Body::Span { version, head, tail } = tx.body(b"l", &record)? else { panic!() };
+            let Body::Span { version, head, tail } = record.body(b"l")? else { panic!() };
             assert_eq!((head, tail), (MIDDLE - 1, MIDDLE + 1));
             let prefix = prefix(tx.space(), b"l", version);
             for (index, element) in [(MIDDLE - 1, "a"), (MIDDLE, "b")] {

@@ -1,8 +1,8 @@
 //! Lists.
 //!
-//! - `elements`: how elements are stored, and every access to them; `builder`: a list made anew;
+//! - `elements`: how elements are stored, and every access to them; `builder`: new lists;
 //! - this file: ends, indexes and ranges;
-//! - `search`: commands that look for an element; `transfer`: those that take one of several keys.
+//! - `search`: commands that find an element; `transfer`: commands on several lists.
 
 mod builder;
 mod elements;
@@ -18,13 +18,13 @@ mod transfer;
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::db::commands;
-use crate::types::txn::Tx;
+use crate::txn::Tx;
+use crate::txn::db::commands;
 
+pub(crate) use elements::ElementWalk;
 use elements::Elements;
-pub(crate) use elements::Run;
 pub(crate) use search::check_rank;
-pub use search::{Place, Search};
+pub use search::{InsertPosition, Search};
 pub(crate) use transfer::{check_count, check_keys};
 
 /// An end of a list.
@@ -37,39 +37,23 @@ pub enum Side {
 }
 
 commands! {
-    /// LLEN: number of elements, 0 if the key does not exist.
-    read fn llen(key: &[u8]) -> i64;
     /// LINDEX: the element at an index; a negative one counts from the end, -1 being the last.
     read fn lindex(key: &[u8], index: i64) -> Option<Bytes>;
-    /// LRANGE: the elements from `start` to `stop`, that one included; negative ones count from
-    /// the end.
-    read fn lrange(key: &[u8], start: i64, stop: i64) -> Vec<Bytes>;
-    /// LPUSH: adds elements in front, one after the other, so that the last one named comes
-    /// first; the new length.
-    write [key] fn lpush(key: &[u8], elements: &[&[u8]]) -> i64;
-    /// LPUSHX: LPUSH, but only if the list exists; the length, 0 if it does not.
-    write [key] fn lpushx(key: &[u8], elements: &[&[u8]]) -> i64;
-    /// RPUSH: adds elements at the end; the new length.
-    write [key] fn rpush(key: &[u8], elements: &[&[u8]]) -> i64;
-    /// RPUSHX: RPUSH, but only if the list exists; the length, 0 if it does not.
-    write [key] fn rpushx(key: &[u8], elements: &[&[u8]]) -> i64;
-    /// LPOP: takes the first element.
+    /// LPOP: removes the first element and returns it.
     write [key] fn lpop(key: &[u8]) -> Option<Bytes>;
-    /// LPOP with a count: takes up to that many of the first elements; `None` if the list does
+    /// LPOP with a count: removes up to that many of the first elements; `None` if the list does
     /// not exist.
     write [key] fn lpop_many(key: &[u8], count: u64) -> Option<Vec<Bytes>>;
-    /// RPOP: takes the last element.
+    /// RPOP: removes the last element and returns it.
     write [key] fn rpop(key: &[u8]) -> Option<Bytes>;
-    /// RPOP with a count: takes up to that many of the last elements, the last one first; `None`
+    /// RPOP with a count: removes up to that many of the last elements, the last one first; `None`
     /// if the list does not exist.
     write [key] fn rpop_many(key: &[u8], count: u64) -> Option<Vec<Bytes>>;
     /// LSET: replaces the element at an index, which must exist.
     write [key] fn lset(key: &[u8], index: i64, element: &[u8]) -> ();
-    /// LTRIM: leaves only the elements from `start` to `stop`, that one included.
-    write [key] fn ltrim(key: &[u8], start: i64, stop: i64) -> ();
 }
 
-/// A number of elements, or a position, as the commands reply it.
+/// Converts a number of elements, or a position, for a reply.
 fn reply_number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -90,16 +74,17 @@ impl Tx<'_> {
     }
 
     pub(crate) fn lrange(&self, key: &[u8], start: i64, stop: i64) -> Result<Vec<Bytes>> {
-        self.elements_between(key, start, stop)?.map_or_else(|| Ok(Vec::new()), Run::collect)
+        self.elements_between(key, start, stop)?
+            .map_or_else(|| Ok(Vec::new()), ElementWalk::collect)
     }
 
-    /// What LRANGE replies, one after the other; `None` if the list does not exist.
+    /// Walks over what LRANGE returns; `None` if the list does not exist.
     pub(crate) fn elements_between(
         &self,
         key: &[u8],
         start: i64,
         stop: i64,
-    ) -> Result<Option<Run>> {
+    ) -> Result<Option<ElementWalk>> {
         let Some(list) = self.list(key)? else { return Ok(None) };
         list.walk(self, list.positions(start, stop), Side::Left).map(Some)
     }

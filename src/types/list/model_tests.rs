@@ -8,11 +8,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
-use super::{Place, Search, Side};
+use super::{InsertPosition, Search, Side};
 use crate::engine::MemFs;
 use crate::io::clock::ManualClock;
 use crate::options::Options;
-use crate::types::Db;
+use crate::txn::Db;
 
 const KEYS: [&[u8]; 2] = [b"a", b"b\0"];
 
@@ -25,7 +25,7 @@ enum Op {
     Pop(usize, Side, u64),
     Set(usize, i64, Element),
     Trim(usize, i64, i64),
-    Insert(usize, Place, Element, Element),
+    Insert(usize, InsertPosition, Element, Element),
     Remove(usize, i64, Element),
     Move(usize, usize, Side, Side),
     PopFirst(Side, u64),
@@ -48,7 +48,7 @@ fn side() -> impl Strategy<Value = Side> {
 fn op() -> impl Strategy<Value = Op> {
     let key = || 0..KEYS.len();
     let index = || -12i64..12;
-    let place = prop_oneof![Just(Place::Before), Just(Place::After)];
+    let place = prop_oneof![Just(InsertPosition::Before), Just(InsertPosition::After)];
     let search = (prop_oneof![-4i64..0, 1i64..5], 0u64..4, 0u64..8)
         .prop_map(|(rank, count, maxlen)| Search { rank, count, maxlen });
     prop_oneof![
@@ -119,12 +119,12 @@ impl Model {
         found.skip(skipped).take(count).map(|at| at as i64).collect()
     }
 
-    fn insert(&mut self, place: Place, pivot: &[u8], element: Element) -> i64 {
+    fn insert(&mut self, place: InsertPosition, pivot: &[u8], element: Element) -> i64 {
         if self.0.is_empty() {
             return 0;
         }
         let Some(at) = self.0.iter().position(|found| found == pivot) else { return -1 };
-        self.0.insert(at + usize::from(place == Place::After), element);
+        self.0.insert(at + usize::from(place == InsertPosition::After), element);
         self.0.len() as i64
     }
 

@@ -3,10 +3,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::Place;
+use super::InsertPosition;
 use crate::engine::{LevelStats, Stats};
 use crate::options::Options;
-use crate::types::Db;
+use crate::txn::Db;
 
 const META: usize = 0;
 const DATA: usize = 1;
@@ -104,9 +104,9 @@ fn an_insertion_or_removal_rewrites_the_shorter_side_only() {
         sum(&db.engine_stats(), DATA, |level| level.entries)
     };
     assert_eq!(rows(&db), 1000);
-    db.linsert(b"l", Place::After, b"2", b"x").unwrap();
+    db.linsert(b"l", InsertPosition::After, b"2", b"x").unwrap();
     assert!(rows(&db) <= 1000 + 4, "three moved and the new one");
-    db.linsert(b"l", Place::Before, b"998", b"y").unwrap();
+    db.linsert(b"l", InsertPosition::Before, b"998", b"y").unwrap();
     assert!(rows(&db) <= 1004 + 3, "two moved and the new one");
     for removed in [&b"1"[..], b"997"] {
         assert_eq!(db.lrem(b"l", 0, removed).unwrap(), 1);

@@ -1,31 +1,31 @@
-//! Commands that look for an element by its value: each walks the list.
+//! Commands that find an element by its value. Each walks the list.
 
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::db::commands;
+use crate::txn::Tx;
+use crate::txn::db::commands;
 use crate::types::list::elements::Elements;
 use crate::types::list::{Side, reply_number};
-use crate::types::txn::Tx;
 
 /// Where LINSERT puts the new element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// In front of the element that was found.
+pub enum InsertPosition {
+    /// Before the element that was found.
     Before,
-    /// Behind it.
+    /// After the element that was found.
     After,
 }
 
 /// What LPOS looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Search {
-    /// The first match that counts: 1 is the first, 2 the second; -1 the last, and then the search
+    /// The first match to return: 1 is the first, 2 the second; -1 the last, and then the search
     /// goes towards the head. Never 0.
     pub rank: i64,
-    /// How many matches are wanted; 0 = all.
+    /// The number of matches to return; 0 = all.
     pub count: u64,
-    /// How many elements are looked at; 0 = all.
+    /// The number of elements to look at; 0 = all.
     pub maxlen: u64,
 }
 
@@ -39,15 +39,9 @@ impl Default for Search {
 commands! {
     /// LPOS: the positions of the elements that equal `element`, in the order of the search.
     read fn lpos(key: &[u8], element: &[u8], search: Search) -> Vec<i64>;
-    /// LINSERT: inserts an element before or after the first one that equals `pivot`; the new
-    /// length, -1 if there is no such element, 0 if the list does not exist.
-    write [key] fn linsert(key: &[u8], place: Place, pivot: &[u8], element: &[u8]) -> i64;
-    /// LREM: removes the first `count` elements that equal `element`, the last ones if it is
-    /// negative, all if it is 0; how many were removed.
-    write [key] fn lrem(key: &[u8], count: i64, element: &[u8]) -> i64;
 }
 
-/// An error for a rank of 0.
+/// Fails for a rank of 0.
 pub(crate) fn check_rank(rank: i64) -> Result<()> {
     if rank != 0 {
         return Ok(());
@@ -58,15 +52,16 @@ pub(crate) fn check_rank(rank: i64) -> Result<()> {
 }
 
 impl Search {
-    /// The side it begins at.
+    /// The side at which the search begins.
     fn from(&self) -> Side {
         if self.rank < 0 { Side::Right } else { Side::Left }
     }
 
-    /// The positions of the matches, in the order in which they are met.
+    /// The positions of the matches, in the order of the search.
     fn run(&self, tx: &Tx<'_>, list: &Elements<'_>, element: &[u8]) -> Result<Vec<u64>> {
         let (mut to_skip, wanted) = match self.rank {
-            // The reference negates it, which overflows: it then skips no match and stops at none.
+            // The reference negates this rank, which overflows: it then skips no match and stops at
+            // none.
             i64::MIN => (0, 0),
             rank => (rank.unsigned_abs().saturating_sub(1), self.count),
         };
@@ -106,7 +101,7 @@ impl Tx<'_> {
     pub(crate) fn linsert(
         &mut self,
         key: &[u8],
-        place: Place,
+        place: InsertPosition,
         pivot: &[u8],
         element: &[u8],
     ) -> Result<i64> {
@@ -116,7 +111,7 @@ impl Tx<'_> {
             if run.element() != pivot {
                 continue;
             }
-            let position = run.position() + u64::from(place == Place::After);
+            let position = run.position() + u64::from(place == InsertPosition::After);
             list.insert(self, position, Bytes::copy_from_slice(element))?;
             self.save_list(&list)?;
             return Ok(reply_number(list.len()));

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Place, Search, Side};
+use super::{InsertPosition, Search, Side};
 use crate::encoding::meta::with_expiry;
 use crate::engine::MemFs;
 use crate::error::ErrorKind;
 use crate::io::clock::ManualClock;
 use crate::options::Options;
-use crate::types::Db;
+use crate::txn::Db;
 
 fn open() -> Db {
     Db::open(":memory:", Options::default()).unwrap()
@@ -187,14 +187,14 @@ fn a_pop_of_many_takes_the_outermost_first() {
 #[test]
 fn an_element_is_inserted_beside_the_first_match() {
     let db = filled(&["a", "b", "c", "b"]);
-    assert_eq!(db.linsert(b"l", Place::Before, b"b", b"1").unwrap(), 5);
-    assert_eq!(db.linsert(b"l", Place::After, b"c", b"2").unwrap(), 6);
-    assert_eq!(db.linsert(b"l", Place::Before, b"a", b"0").unwrap(), 7);
+    assert_eq!(db.linsert(b"l", InsertPosition::Before, b"b", b"1").unwrap(), 5);
+    assert_eq!(db.linsert(b"l", InsertPosition::After, b"c", b"2").unwrap(), 6);
+    assert_eq!(db.linsert(b"l", InsertPosition::Before, b"a", b"0").unwrap(), 7);
     assert_eq!(all(&db, b"l"), "0 a 1 b c 2 b");
-    assert_eq!(db.linsert(b"l", Place::After, b"z", b"9").unwrap(), -1);
-    assert_eq!(db.linsert(b"none", Place::After, b"a", b"9").unwrap(), 0);
+    assert_eq!(db.linsert(b"l", InsertPosition::After, b"z", b"9").unwrap(), -1);
+    assert_eq!(db.linsert(b"none", InsertPosition::After, b"a", b"9").unwrap(), 0);
     db.rpush(b"l", &[b"end"]).unwrap();
-    assert_eq!(db.linsert(b"l", Place::After, b"end", b"last").unwrap(), 9);
+    assert_eq!(db.linsert(b"l", InsertPosition::After, b"end", b"last").unwrap(), 9);
     assert_eq!(all(&db, b"l"), "0 a 1 b c 2 b end last");
 }
 
@@ -278,7 +278,7 @@ fn an_element_that_is_too_long_is_refused_and_nothing_is_pushed() {
     assert_eq!(db.exists(&[b"l"]).unwrap(), 0);
     db.rpush(b"l", &[b"a"]).unwrap();
     assert_eq!(db.lset(b"l", 0, &long).unwrap_err().kind(), ErrorKind::TooLarge);
-    let inserted = db.linsert(b"l", Place::Before, b"a", &long);
+    let inserted = db.linsert(b"l", InsertPosition::Before, b"a", &long);
     assert_eq!(inserted.unwrap_err().kind(), ErrorKind::TooLarge);
     assert_eq!(all(&db, b"l"), "a");
 }

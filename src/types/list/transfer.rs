@@ -1,33 +1,26 @@
-//! Commands over several lists: from one to another, or from the first that has elements.
+//! Commands on several lists.
 
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::db::commands;
+use crate::txn::Tx;
+use crate::txn::db::commands;
 use crate::types::list::Side;
-use crate::types::txn::Tx;
 
 commands! {
-    /// LMOVE: takes an element from one end of `source` and adds it at one end of `destination`,
-    /// which may be the same list; the element, `None` if there is no source.
-    write [source, destination] fn lmove(
-        source: &[u8], destination: &[u8], from: Side, to: Side,
-    ) -> Option<Bytes>;
-    /// RPOPLPUSH: LMOVE from the right to the left.
-    write [source, destination] fn rpoplpush(source: &[u8], destination: &[u8]) -> Option<Bytes>;
-    /// LMPOP: takes up to `count` elements of the first of the lists that exists; its key and the
+    /// LMPOP: removes up to `count` elements of the first list that exists; its key and the
     /// elements, `None` if none exists.
     write_keys [keys] fn lmpop(
         keys: &[&[u8]], from: Side, count: u64,
     ) -> Option<(Bytes, Vec<Bytes>)>;
 }
 
-/// An error for a number of keys that is 0.
+/// Fails if the number of keys is 0.
 pub(crate) fn check_keys(count: u64) -> Result<()> {
     above_zero("numkeys", count)
 }
 
-/// An error for a number of elements that is 0.
+/// Fails if the number of elements is 0.
 pub(crate) fn check_count(count: u64) -> Result<()> {
     above_zero("count", count)
 }
@@ -48,7 +41,7 @@ impl Tx<'_> {
         to: Side,
     ) -> Result<Option<Bytes>> {
         let Some(mut list) = self.list(source)? else { return Ok(None) };
-        // On one list, so that its last element takes neither it nor its expiry away.
+        // On the one list, so that moving its last element deletes neither the list nor its expiry.
         if source == destination {
             let Some(element) = list.pop(self, from)? else { return Ok(None) };
             list.push(self, to, element.clone())?;

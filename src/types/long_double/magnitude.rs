@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Least significant limb first; no zero limb at the end.
+/// A natural number; least significant limb first, no zero limb at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Magnitude(Vec<u32>);
 
@@ -84,7 +84,7 @@ impl Magnitude {
         chunks.iter().rev().fold(first, |text, chunk| text + &format!("{chunk:09}"))
     }
 
-    /// Leaves the quotient by [`CHUNK`]; the remainder.
+    /// Divides by [`CHUNK`] and returns the remainder.
     fn divide_by_chunk(&mut self) -> u32 {
         let mut remainder = 0u64;
         for limb in self.0.iter_mut().rev() {

@@ -1,4 +1,4 @@
-//! The 80-bit floats of the x87, in software: what INCRBYFLOAT and HINCRBYFLOAT add with.
+//! The 80-bit floats of the x87 in software, for INCRBYFLOAT and HINCRBYFLOAT.
 //!
 //! C's `long double` is another format on other machines, and the replies would differ with it.
 //! Reading, adding and printing here are exact, then rounded once to the nearest 64-bit mantissa,
@@ -12,14 +12,14 @@ use std::cmp::Ordering;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::number::not_a_float;
 
-/// Exponent of the last bit of the smallest numbers.
+/// The exponent of the last bit of the smallest numbers.
 const MIN_EXPONENT: i32 = -16445;
-/// Exponent of the last bit of the largest numbers.
+/// The exponent of the last bit of the largest numbers.
 const MAX_EXPONENT: i32 = 16320;
-/// Bits below the mantissa that an addition keeps.
+/// The number of bits below the mantissa that an addition keeps.
 const GUARD_BITS: i32 = 62;
 
-/// A number of the format; there is no NaN among them.
+/// A number of the format. There is no NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LongDouble {
     /// `mantissa * 2^exponent`; the mantissa's top bit is set unless the exponent is the smallest.
@@ -33,7 +33,7 @@ pub(crate) fn not_finite() -> Error {
     Error::new(ErrorKind::Overflow, "ERR increment would produce NaN or Infinity")
 }
 
-/// The sum of two numbers as text, as text: how INCRBYFLOAT computes.
+/// Adds two numbers given as text, as INCRBYFLOAT does; the sum as text.
 pub(crate) fn add_long_double(a: &[u8], b: &[u8]) -> Result<String> {
     let a = LongDouble::parse(a).ok_or_else(not_a_float)?;
     let b = LongDouble::parse(b).ok_or_else(not_a_float)?;

@@ -1,4 +1,4 @@
-//! Reading as C's `strtold`, printing as `%.17Lf` without the zeros at the end.
+//! Parses like C's `strtold`, prints like `%.17Lf` without trailing zeros.
 
 use std::fmt;
 
@@ -21,8 +21,8 @@ struct Digits<'a> {
 }
 
 impl LongDouble {
-    /// Reads a decimal or hexadecimal number or `inf`, all of the text. Not `nan`, and nothing
-    /// that is too large or too small for the format.
+    /// Parses a decimal or hexadecimal number or `inf`, all of the text. Refuses `nan`, and what is
+    /// too large or too small for the format.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         if text.len() >= BUFFER {
             return None;
@@ -112,7 +112,7 @@ fn split(text: &[u8], mark: u8, is_digit: fn(&u8) -> bool) -> Option<Digits<'_>>
     Some(Digits { whole, fraction, exponent: exponent - places })
 }
 
-/// An exponent; one beyond all numbers of the format may be any such.
+/// Parses an exponent; one beyond all numbers of the format may be clamped.
 fn signed_digits(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),

@@ -16,10 +16,11 @@ use crate::encoding::keys::row_key;
 use crate::encoding::meta::Type;
 use crate::engine::MemFs;
 use crate::io::clock::ManualClock;
+use crate::keyspace::trees::DATA;
 use crate::options::{Options, SyncMode};
+use crate::txn::Db;
 use crate::types::testing::{both, is_packed, unpacked};
-use crate::types::txn::DATA;
-use crate::types::{By, Db, ExpireIf, ZAdd, ZRange};
+use crate::types::{By, ExpireIf, ZAdd, ZRange};
 
 fn on(fs: &Arc<MemFs>, members: u32, bytes: u32) -> Db {
     let (packed_max_members, packed_max_bytes) = (members, bytes);

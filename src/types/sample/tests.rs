@@ -1,7 +1,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::*;
-use crate::types::Db;
+use crate::txn::Db;
 use crate::types::testing::unpacked;
 
 fn set_of(members: impl Iterator<Item = Vec<u8>>) -> Db {

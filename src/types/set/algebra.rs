@@ -1,10 +1,10 @@
 //! Unions, intersections and differences of sets.
 //!
-//! Members come in the order of their bytes in every set, so all of these are merges of walks: no
-//! set is held in memory, only a result that is replied. A set that is much larger than the one
-//! whose members are tested against it is looked into member by member instead.
+//! Members are in byte order in every set, so all of these are merges of walks: no set is held in
+//! memory, only a result that is returned. A set that is much larger than the one whose members are
+//! tested against it is looked up member by member instead.
 //!
-//! The result of a *STORE is written as it comes and held nowhere: see `build`.
+//! The result of a *STORE command is written as it comes: see `collection_builder`.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -13,40 +13,25 @@ use bytes::Bytes;
 
 use crate::encoding::meta::Type;
 use crate::error::Result;
-use crate::types::collection::Collection;
-use crate::types::db::commands;
-use crate::types::txn::{Tx, Walk};
+use crate::txn::collection::Collection;
+use crate::txn::db::commands;
+use crate::txn::{Tx, Walk};
 
-/// A look-up costs about as much as this many steps of a walk.
+/// The number of steps of a walk that cost about as much as one lookup.
 const STEPS_PER_LOOK_UP: u64 = 8;
 
 commands! {
-    /// SDIFF: the members of the first set that are in none of the others.
-    read fn sdiff(keys: &[&[u8]]) -> Vec<Bytes>;
-    /// SDIFFSTORE: replaces `destination`, whatever it is, by the difference; its size.
-    write_keys [&with_destination(destination, keys)]
-        fn sdiffstore(destination: &[u8], keys: &[&[u8]]) -> i64;
-    /// SINTER: the members that all sets have.
-    read fn sinter(keys: &[&[u8]]) -> Vec<Bytes>;
-    /// SINTERCARD: how many members all sets have; counts no further than `limit`, if it is not 0.
+    /// SINTERCARD: how many members all sets have; counts up to `limit`, unless that is 0.
     read fn sintercard(keys: &[&[u8]], limit: u64) -> i64;
-    /// SINTERSTORE: replaces `destination`, whatever it is, by the intersection; its size.
-    write_keys [&with_destination(destination, keys)]
-        fn sinterstore(destination: &[u8], keys: &[&[u8]]) -> i64;
-    /// SUNION: the members of any of the sets.
-    read fn sunion(keys: &[&[u8]]) -> Vec<Bytes>;
-    /// SUNIONSTORE: replaces `destination`, whatever it is, by the union; its size.
-    write_keys [&with_destination(destination, keys)]
-        fn sunionstore(destination: &[u8], keys: &[&[u8]]) -> i64;
 }
 
-/// An entry for each key, `None` for one that does not exist.
+/// The set of each key, `None` for a key that does not exist.
 type Sets = Vec<Option<Collection>>;
 
-/// Gets every member, in the order of their bytes and each once, until it says `false`.
+/// Called with every member, in byte order and each once, until it returns `false`.
 type Visit<'v> = &'v mut dyn FnMut(&[u8]) -> Result<bool>;
 
-/// What `each` visits.
+/// Collects what `each` visits.
 fn collected(each: impl FnOnce(Visit<'_>) -> Result<()>) -> Result<Vec<Bytes>> {
     let mut members = Vec::new();
     each(&mut |member| {
@@ -56,12 +41,8 @@ fn collected(each: impl FnOnce(Visit<'_>) -> Result<()>) -> Result<Vec<Bytes>> {
     Ok(members)
 }
 
-fn with_destination<'k>(destination: &'k [u8], keys: &[&'k [u8]]) -> Vec<&'k [u8]> {
-    std::iter::once(destination).chain(keys.iter().copied()).collect()
-}
-
 impl Tx<'_> {
-    /// The sets at all keys, once all are known to be sets or missing.
+    /// The sets at these keys; fails if one is of another type.
     fn sets(&self, keys: &[&[u8]]) -> Result<Sets> {
         keys.iter().map(|key| self.collection(key, Type::Set)).collect()
     }
@@ -169,7 +150,7 @@ impl Tx<'_> {
         self.store_set(destination, keys, Self::each_of_union)
     }
 
-    /// Replaces whatever is at `key` by a set of the members that `each` visits.
+    /// Replaces whatever `key` holds by a set of the members that `each` visits.
     fn store_set(
         &mut self,
         key: &[u8],
@@ -177,7 +158,7 @@ impl Tx<'_> {
         each: impl FnOnce(&Self, Sets, Visit<'_>) -> Result<()>,
     ) -> Result<i64> {
         let sets = self.sets(from)?;
-        let (mut build, mut size) = (self.build(key)?, 0);
+        let (mut build, mut size) = (self.build_collection(key)?, 0);
         each(self, sets, &mut |member| {
             size += 1;
             build.put_member(member, b"").map(|()| true)
@@ -185,7 +166,7 @@ impl Tx<'_> {
         self.store_built(key, build, Type::Set, size)
     }
 
-    /// For testing `members` members in ascending order against each of the sets.
+    /// Prepares for testing `members` members in ascending order against each of the sets.
     fn tests(&self, sets: impl Iterator<Item = Collection>, members: u64) -> Result<Vec<Test>> {
         let test = |set: Collection| {
             if set.len() / STEPS_PER_LOOK_UP > members {
@@ -219,7 +200,7 @@ impl Members {
     }
 }
 
-/// Whether members, asked for in ascending order, are in a set.
+/// Tests whether a set has members, asked for in ascending order.
 enum Test {
     LookUp(Box<Collection>),
     Merge { walk: Box<Members>, more: bool },

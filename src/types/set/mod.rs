@@ -1,4 +1,4 @@
-//! Sets: members with nothing beside them.
+//! Sets: members without values.
 //!
 //! - here: members one by one, and some at random;
 //! - `algebra`: unions, intersections, differences.
@@ -9,38 +9,24 @@ use bytes::Bytes;
 
 use crate::encoding::meta::Type;
 use crate::error::Result;
-use crate::types::collection::Collection;
-use crate::types::db::commands;
-use crate::types::listing::Listing;
+use crate::txn::Tx;
+use crate::txn::collection::Collection;
+use crate::txn::db::commands;
+use crate::types::all_members::AllMembers;
 use crate::types::sample::Choice;
-use crate::types::txn::Tx;
 
 commands! {
-    /// SADD: adds members; how many are new.
-    write [key] fn sadd(key: &[u8], members: &[&[u8]]) -> i64;
-    /// SCARD: how many members.
-    read fn scard(key: &[u8]) -> i64;
-    /// SISMEMBER: whether it is a member.
-    read fn sismember(key: &[u8], member: &[u8]) -> bool;
-    /// SMEMBERS: all members, in the order of their bytes.
-    read fn smembers(key: &[u8]) -> Vec<Bytes>;
-    /// SMISMEMBER: which of these are members.
-    read fn smismember(key: &[u8], members: &[&[u8]]) -> Vec<bool>;
-    /// SMOVE: moves a member from one set to another; whether it was there.
-    write [source, destination]
-        fn smove(source: &[u8], destination: &[u8], member: &[u8]) -> bool;
-    /// SPOP: removes a member chosen at random; see [`crate::Db::srandmember`].
+    /// SPOP: removes a random member. Up to 64 members are all equally likely; among more, some may
+    /// be a little less likely than others.
     write [key] fn spop(key: &[u8]) -> Option<Bytes>;
-    /// SPOP with a count: removes that many members chosen at random.
+    /// SPOP with a count: removes that many random members.
     write [key] fn spop_count(key: &[u8], count: u64) -> Vec<Bytes>;
-    /// SRANDMEMBER: a member chosen at random. Up to 64 members all are equally likely; among
-    /// more some may be a little less likely than others.
+    /// SRANDMEMBER: a random member. Up to 64 members are all equally likely; among more, some may
+    /// be a little less likely than others.
     read fn srandmember(key: &[u8]) -> Option<Bytes>;
-    /// SRANDMEMBER with a count: that many different members, all if there are fewer; of a
-    /// negative one, as many as asked for, the same one perhaps several times.
+    /// SRANDMEMBER with a count: that many different random members, all if there are fewer. A
+    /// negative count returns that many, with repetitions.
     read fn srandmember_count(key: &[u8], count: i64) -> Vec<Bytes>;
-    /// SREM: removes members; how many there were. A set without members ceases to exist.
-    write [key] fn srem(key: &[u8], members: &[&[u8]]) -> i64;
 }
 
 impl Tx<'_> {
@@ -52,7 +38,7 @@ impl Tx<'_> {
         let mut set = self.collection_or_new(key, Type::Set)?;
         let before = set.len();
         for member in members {
-            // A row that is there already is left as it is: nothing to write.
+            // An existing row is left as it is: nothing to write.
             if !set.has(self, member)? {
                 set.put_over(self, member, Bytes::new(), false)?;
             }
@@ -71,12 +57,12 @@ impl Tx<'_> {
     }
 
     pub(crate) fn smembers(&self, key: &[u8]) -> Result<Vec<Bytes>> {
-        self.listing(key, Type::Set)?.map_or_else(|| Ok(Vec::new()), Listing::collect)
+        self.all_members(key, Type::Set)?.map_or_else(|| Ok(Vec::new()), AllMembers::collect)
     }
 
     pub(crate) fn smismember(&self, key: &[u8], members: &[&[u8]]) -> Result<Vec<bool>> {
         let Some(set) = self.set_at(key)? else { return Ok(vec![false; members.len()]) };
-        let set = set.looks(members.len() as u64)?;
+        let set = set.multi_lookup(members.len() as u64)?;
         members.iter().map(|member| set.has(self, member)).collect()
     }
 
@@ -113,7 +99,7 @@ impl Tx<'_> {
         self.frees_space();
         let Some(mut set) = self.set_at(key)? else { return Ok(Vec::new()) };
         if count >= set.len() {
-            let members = Listing::of(self, set)?.collect()?;
+            let members = AllMembers::of(self, set)?.collect()?;
             // Without its record the rows are unreachable: no need to remove each.
             self.delete_record(key);
             return Ok(members);

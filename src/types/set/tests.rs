@@ -8,8 +8,9 @@ use crate::engine::MemFs;
 use crate::error::ErrorKind;
 use crate::io::clock::RealClock;
 use crate::options::Options;
+use crate::txn::Db;
+use crate::types::Type;
 use crate::types::testing::{both, unpacked};
-use crate::types::{Db, Type};
 
 fn add(db: &Db, key: &[u8], members: &[&str]) -> i64 {
     db.sadd(key, &members.iter().map(|member| member.as_bytes()).collect::<Vec<_>>()).unwrap()

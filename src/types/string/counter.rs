@@ -3,24 +3,9 @@
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::db::commands;
+use crate::txn::Tx;
 use crate::types::long_double::add_long_double;
 use crate::types::number::parse_integer;
-use crate::types::txn::Tx;
-
-commands! {
-    /// DECR: takes one from the number; the result.
-    write [key] fn decr(key: &[u8]) -> i64;
-    /// DECRBY: takes from the number; the result.
-    write [key] fn decrby(key: &[u8], decrement: i64) -> i64;
-    /// INCR: adds one to the number, 0 if the key does not exist; the result.
-    write [key] fn incr(key: &[u8]) -> i64;
-    /// INCRBY: adds to the number, 0 if the key does not exist; the result.
-    write [key] fn incrby(key: &[u8], increment: i64) -> i64;
-    /// INCRBYFLOAT: adds to the number, both decimal text of any precision, as 80-bit floats; the
-    /// result as text.
-    write [key] fn incrbyfloat(key: &[u8], increment: &[u8]) -> Bytes;
-}
 
 fn overflow(message: &str) -> Error {
     Error::new(ErrorKind::Overflow, message)

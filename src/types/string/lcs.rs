@@ -1,18 +1,18 @@
 //! LCS: the longest common subsequence of two strings.
 //!
-//! The length for every pair of prefixes follows from three others; going back from the end shows
-//! a subsequence. Where two of equal length exist, which one is found is part of the answer: back
-//! over `b` unless going back over `a` keeps more. That is all the way back needs, so of the table
-//! only one bit a pair is kept, and the lengths of one row.
+//! The length for every pair of prefixes follows from three others; going back from the end yields
+//! a subsequence. Where two of equal length exist, the reply depends on which one is found: the way
+//! back goes over `b` unless going over `a` keeps more. It needs nothing else, so only one bit per
+//! pair of the table is kept, and the lengths of one row.
 
 use bytes::Bytes;
 
 use crate::encoding::meta::Type;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::db::commands;
-use crate::types::txn::Tx;
+use crate::txn::Tx;
+use crate::txn::db::commands;
 
-/// The table the reference keeps may have this size, which bounds the work too.
+/// The largest table that the reference keeps, which also bounds the work.
 const MOST_TABLE_BYTES: u128 = 512 << 20;
 
 /// What two strings have in common.
@@ -20,18 +20,18 @@ const MOST_TABLE_BYTES: u128 = 512 << 20;
 pub struct Lcs {
     /// The longest common subsequence.
     pub text: Bytes,
-    /// The stretches it consists of, the last first.
+    /// The ranges that it consists of, the last one first.
     pub matches: Vec<LcsMatch>,
 }
 
-/// A stretch that both strings contain.
+/// A range that both strings contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LcsMatch {
-    /// Where it begins in the first string.
+    /// Where the range begins in the first string.
     pub a: usize,
-    /// Where it begins in the second string.
+    /// Where the range begins in the second string.
     pub b: usize,
-    /// How long it is.
+    /// The length of the range.
     pub len: usize,
 }
 
@@ -60,7 +60,7 @@ impl Tx<'_> {
     }
 }
 
-/// See the module's documentation.
+/// Finds the longest common subsequence of two strings.
 pub(crate) fn common_subsequence(a: &[u8], b: &[u8]) -> Result<Lcs> {
     let table = (a.len() as u128 + 1) * (b.len() as u128 + 1) * 4;
     if table > MOST_TABLE_BYTES {

@@ -1,8 +1,8 @@
 //! Strings: bytes in the record of their key.
 //!
-//! - here: whole values, one or many keys;
-//! - `options`: when SET writes and until when; `range`: parts of a value; `counter`: values that
-//!   are numbers; `lcs`: what two values have in common.
+//! - here: whole values of one or many keys;
+//! - `options`: the options of SET; `range`: parts of a value; `counter`: values that are numbers;
+//!   `lcs`: the longest common subsequence of two values.
 
 mod counter;
 mod lcs;
@@ -15,8 +15,9 @@ use bytes::Bytes;
 
 use crate::encoding::meta::{HEADER_BYTES, Type, encode_string, with_expiry};
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::db::commands;
-use crate::types::txn::{Record, Tx, wrong_type};
+use crate::keyspace::errors::wrong_type;
+use crate::txn::db::commands;
+use crate::txn::{Record, Tx};
 
 pub(crate) use lcs::common_subsequence;
 pub use lcs::{Lcs, LcsMatch};
@@ -24,33 +25,12 @@ pub use options::{Condition, Expiry, GetExpiry, SetExpiry, SetOptions, SetOutcom
 pub(crate) use range::{clamp, resolve};
 
 commands! {
-    /// GET: the value of `key`, or `None` if it does not exist. The bytes stay valid after the
-    /// store is closed.
-    read fn get(key: &[u8]) -> Option<Bytes>;
-    /// GETDEL: removes `key`, and its value.
-    write [key] fn getdel(key: &[u8]) -> Option<Bytes>;
     /// GETEX: the value of `key`, whose expiry changes as `expiry` says.
     write [key] fn getex(key: &[u8], expiry: GetExpiry) -> Option<Bytes>;
-    /// GETSET: gives `key` the value; the one it had.
-    write [key] fn getset(key: &[u8], value: &[u8]) -> Option<Bytes>;
-    /// MGET: the values of keys; `None` for one that does not exist or is no string.
-    read fn mget(keys: &[&[u8]]) -> Vec<Option<Bytes>>;
-    /// MSET: gives each key its value, all at once; of a key named twice the last counts.
-    write_keys [&keys_of(pairs)] fn mset(pairs: &[(&[u8], &[u8])]) -> ();
-    /// MSETNX: MSET if none of the keys exists; whether it did.
-    write_keys [&keys_of(pairs)] fn msetnx(pairs: &[(&[u8], &[u8])]) -> bool;
-    /// PSETEX: gives `key` the value for so many milliseconds.
-    write [key] fn psetex(key: &[u8], milliseconds: i64, value: &[u8]) -> ();
-    /// SET: gives `key` the value, replacing a value of any type and its expiry.
+    /// SET: sets the value of `key`, replacing a value of any type and its expiry.
     write [key] fn set(key: &[u8], value: &[u8]) -> ();
-    /// SET with options.
+    /// SET with options: sets the value of `key` as the options say.
     write [key] fn set_with(key: &[u8], value: &[u8], options: SetOptions) -> SetOutcome;
-    /// SETEX: gives `key` the value for so many seconds.
-    write [key] fn setex(key: &[u8], seconds: i64, value: &[u8]) -> ();
-    /// SETNX: gives `key` the value if it does not exist; whether it did.
-    write [key] fn setnx(key: &[u8], value: &[u8]) -> bool;
-    /// STRLEN: bytes of the value, 0 if the key does not exist.
-    read fn strlen(key: &[u8]) -> i64;
 }
 
 impl Tx<'_> {
@@ -91,7 +71,7 @@ impl Tx<'_> {
         keys.iter().map(|key| self.get_if_string(key)).collect()
     }
 
-    /// The value of a String; a key of another type has none.
+    /// The value of a string; `None` for a key of another type.
     pub(crate) fn get_if_string(&self, key: &[u8]) -> Result<Option<Bytes>> {
         let string = |record: &Record| record.header.kind == Type::String;
         Ok(self.record(key)?.filter(string).map(|record| record.value()))
@@ -169,13 +149,13 @@ impl Tx<'_> {
         Ok(self.get(key)?.map_or(0, |value| length(value.len())))
     }
 
-    /// Gives the key this value and expiry (0 = never), whatever it was.
+    /// Sets the value and expiry of a key, whatever it held; 0 means no expiry.
     pub(crate) fn put_string(&mut self, key: &[u8], value: &[u8], expire_ms: u64) -> Result<()> {
         self.store().limits().check_value(value)?;
         self.put_record(key, encode_string(value, expire_ms))
     }
 
-    /// [`Tx::put_string`] with an expiry that may have passed: then the key is removed.
+    /// Sets the value and expiry of a key. An expiry that has passed removes the key.
     fn put_until(&mut self, key: &[u8], value: &[u8], deadline: u64, exists: bool) -> Result<()> {
         if deadline == 0 || deadline > self.now() {
             return self.put_string(key, value, deadline);
@@ -186,7 +166,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Gives a string another expiry; one that has passed removes it.
+    /// Sets the expiry of a string. An expiry that has passed removes it.
     fn put_deadline(&mut self, key: &[u8], record: &Record, deadline: u64) -> Result<()> {
         if deadline != 0 && deadline <= self.now() {
             self.delete_record(key);
@@ -198,7 +178,7 @@ impl Tx<'_> {
         }
     }
 
-    /// The string to change in place, empty if the key does not exist.
+    /// A copy of the string for changes in place; empty if the key does not exist.
     pub(crate) fn draft(&self, key: &[u8]) -> Result<Draft> {
         let record = self.typed(key, Type::String)?;
         let exists = record.is_some();
@@ -206,13 +186,13 @@ impl Tx<'_> {
         Ok(Draft { record, exists })
     }
 
-    /// Gives the key what was made of its draft; its expiry stays.
+    /// Stores a changed draft; the expiry stays.
     pub(crate) fn put_draft(&mut self, key: &[u8], draft: Draft) -> Result<()> {
         self.store().limits().check_value_len(draft.len())?;
         self.put_record_over(key, draft.record, draft.exists)
     }
 
-    /// An error if a string of `first + second` bytes would be too long.
+    /// Fails if a string of `first + second` bytes would be too long.
     pub(crate) fn check_growth(&self, first: u64, second: usize) -> Result<()> {
         let total = first.checked_add(second as u64);
         if total.is_some_and(|total| total <= self.store().limits().value) {
@@ -223,7 +203,7 @@ impl Tx<'_> {
     }
 }
 
-/// A string that is being changed: its record, so that the change costs one copy.
+/// A string under change: its record, so that the change costs one copy.
 pub(crate) struct Draft {
     record: Vec<u8>,
     exists: bool,
@@ -250,7 +230,7 @@ impl Draft {
         self.record.extend_from_slice(more);
     }
 
-    /// Makes the value at least `len` bytes long, with zeros.
+    /// Pads the value with zeros to at least `len` bytes.
     pub(crate) fn grow(&mut self, len: usize) {
         if len > self.len() {
             self.record.resize(len + HEADER_BYTES, 0);
@@ -264,11 +244,7 @@ impl Draft {
     }
 }
 
-fn keys_of<'a>(pairs: &[(&'a [u8], &[u8])]) -> Vec<&'a [u8]> {
-    pairs.iter().map(|(key, _)| *key).collect()
-}
-
-/// A length as the commands reply it.
+/// Converts a length for a reply.
 pub(crate) fn length(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// When a key ceases to exist. Zero and less are errors.
+/// When a key expires. Zero and negative numbers are errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiry {
     /// EX: so many seconds from now.
@@ -18,7 +18,7 @@ pub enum Expiry {
 }
 
 impl Expiry {
-    /// In milliseconds since 1970, for the command of that name.
+    /// The expiry in milliseconds since 1970; errors name the command.
     pub(crate) fn deadline(self, now_ms: u64, command: &str) -> Result<u64> {
         let now = i64::try_from(now_ms).unwrap_or(i64::MAX);
         let deadline = match self {
@@ -41,7 +41,7 @@ impl Expiry {
 /// When SET writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
-    /// In any case.
+    /// Always.
     #[default]
     Always,
     /// NX: if the key does not exist.
@@ -50,46 +50,46 @@ pub enum Condition {
     IfExists,
 }
 
-/// Until when SET writes.
+/// The expiry that SET gives the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SetExpiry {
-    /// For good.
+    /// None.
     #[default]
     Never,
-    /// KEEPTTL: as long as the key would have lived.
+    /// KEEPTTL: the expiry that the key has.
     Keep,
-    /// EX, PX, EXAT, PXAT.
+    /// EX, PX, EXAT, PXAT: this expiry.
     At(Expiry),
 }
 
 /// What GETEX does to the expiry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GetExpiry {
-    /// Nothing.
+    /// GETEX leaves the expiry as it is.
     #[default]
     Keep,
-    /// PERSIST: removes it.
+    /// PERSIST: GETEX removes the expiry.
     Persist,
-    /// EX, PX, EXAT, PXAT.
+    /// EX, PX, EXAT, PXAT: this expiry.
     At(Expiry),
 }
 
-/// Options of SET; by default none.
+/// The options of SET. The default is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetOptions {
-    /// NX, XX.
+    /// NX, XX: when to write.
     pub condition: Condition,
-    /// EX, PX, EXAT, PXAT, KEEPTTL.
+    /// EX, PX, EXAT, PXAT, KEEPTTL: the expiry.
     pub expiry: SetExpiry,
-    /// GET: the old value is asked for; it is an error if that is no string.
+    /// GET: return the old value, and fail if it is no string.
     pub get: bool,
 }
 
-/// What SET did.
+/// The result of SET.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetOutcome {
     /// Whether the condition held.
     pub written: bool,
-    /// The value the key had, if it was asked for.
+    /// The old value of the key, if it was asked for.
     pub old: Option<Bytes>,
 }

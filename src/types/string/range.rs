@@ -6,21 +6,7 @@ use bytes::Bytes;
 
 use super::length;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::db::commands;
-use crate::types::txn::Tx;
-
-commands! {
-    /// APPEND: adds to the end of the value; its new length.
-    write [key] fn append(key: &[u8], value: &[u8]) -> i64;
-    /// GETRANGE: the bytes from `start` to `end`, both included; negative ones count from the
-    /// end of the value.
-    read fn getrange(key: &[u8], start: i64, end: i64) -> Bytes;
-    /// SETRANGE: writes over the value from `offset` on, with zeros where there was nothing; its
-    /// new length.
-    write [key] fn setrange(key: &[u8], offset: i64, value: &[u8]) -> i64;
-    /// SUBSTR: the old name of GETRANGE.
-    read fn substr(key: &[u8], start: i64, end: i64) -> Bytes;
-}
+use crate::txn::Tx;
 
 impl Tx<'_> {
     pub(crate) fn append(&mut self, key: &[u8], value: &[u8]) -> Result<i64> {
@@ -52,7 +38,7 @@ impl Tx<'_> {
         if value.is_empty() {
             return self.strlen(key);
         }
-        // The type is judged before the size.
+        // The type is checked before the size.
         self.get(key)?;
         self.check_growth(offset, value.len())?;
         let mut draft = self.draft(key)?;
@@ -68,8 +54,8 @@ impl Tx<'_> {
     }
 }
 
-/// The part of `len` items that two indexes name, both included; negative ones count from the
-/// end, and those before the beginning mean the first item.
+/// The range of `len` items between two indexes, inclusive; negative ones count from the end, and
+/// those before the beginning mean the first item.
 pub(crate) fn clamp(start: i64, end: i64, len: usize) -> Range<usize> {
     let total = length(len);
     let from_front = |index: i64| if index < 0 { (index + total).max(0) } else { index };
@@ -80,8 +66,8 @@ pub(crate) fn clamp(start: i64, end: i64, len: usize) -> Range<usize> {
     usize::try_from(start).unwrap_or(0)..usize::try_from(end + 1).unwrap_or(0)
 }
 
-/// [`clamp`], but nothing if both indexes are negative and the wrong way round, even where both
-/// lie before the beginning.
+/// The range of [`clamp`], but empty if both indexes are negative and in the wrong order, even
+/// where both lie before the beginning.
 pub(crate) fn resolve(start: i64, end: i64, len: usize) -> Range<usize> {
     if start < 0 && end < 0 && start > end { 0..0 } else { clamp(start, end, len) }
 }

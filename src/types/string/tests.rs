@@ -8,7 +8,7 @@ use crate::encoding::meta::{Body, Header, encode_collection};
 use crate::engine::MemFs;
 use crate::io::clock::ManualClock;
 use crate::options::Options;
-use crate::types::Db;
+use crate::txn::Db;
 
 fn open() -> Db {
     Db::open(":memory:", Options::default()).unwrap()

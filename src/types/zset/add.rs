@@ -2,26 +2,26 @@
 
 use super::rows::ZSet;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::db::commands;
-use crate::types::txn::Tx;
+use crate::txn::Tx;
+use crate::txn::db::commands;
 
-/// When ZADD gives a member its score, and what it counts.
+/// The options of ZADD: when it sets a score, and what it counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ZAdd {
-    /// NX: only members that are not there.
+    /// NX: only add new members.
     pub nx: bool,
-    /// XX: only members that are there.
+    /// XX: only change existing members.
     pub xx: bool,
-    /// GT: of members that are there, only those whose score grows.
+    /// GT: only increase the scores of existing members.
     pub gt: bool,
-    /// LT: of members that are there, only those whose score shrinks.
+    /// LT: only decrease the scores of existing members.
     pub lt: bool,
-    /// CH: count members whose score changed as well, not only new ones.
+    /// CH: count changed members as well as new ones.
     pub ch: bool,
 }
 
 impl ZAdd {
-    /// An error for options that exclude each other.
+    /// Fails if the options exclude each other.
     pub(crate) fn check(self) -> Result<()> {
         let text = if self.nx && self.xx {
             "ERR XX and NX options at the same time are not compatible"
@@ -35,19 +35,19 @@ impl ZAdd {
 }
 
 commands! {
-    /// ZADD: gives members scores, as far as the options allow; how many are new (with `ch`: new
-    /// or changed). Of a member named twice the last score counts.
+    /// ZADD: sets the scores of members, as far as the options allow; how many are new (with `ch`:
+    /// new or changed). Of a member named twice the last score counts.
     write [key] fn zadd(key: &[u8], members: &[(f64, &[u8])], options: ZAdd) -> i64;
-    /// ZADD with INCR: adds to the score of a member, which is 0 if it is not there; the new
-    /// score, or `None` if the options forbade it.
+    /// ZADD with INCR: adds to the score of a member, 0 if it is missing; the new score, or `None`
+    /// if the options forbid it.
     write [key] fn zadd_incr(
         key: &[u8], increment: f64, member: &[u8], options: ZAdd,
     ) -> Option<f64>;
-    /// ZINCRBY: adds to the score of a member, which is 0 if it is not there; the new score.
+    /// ZINCRBY: adds to the score of a member, 0 if it is missing; the new score.
     write [key] fn zincrby(key: &[u8], increment: f64, member: &[u8]) -> f64;
 }
 
-/// What became of a member.
+/// What ZADD did to a member.
 enum Outcome {
     Forbidden,
     Added(f64),
@@ -102,7 +102,7 @@ impl Tx<'_> {
         score.ok_or_else(not_a_number)
     }
 
-    /// The sorted set to add to; `None` if there is none and only members that are there count.
+    /// The sorted set to add to; `None` if it is missing and only existing members may change.
     fn zset_to_add(&mut self, key: &[u8], options: ZAdd) -> Result<Option<ZSet>> {
         if options.xx { self.zset(key) } else { self.zset_or_new(key).map(Some) }
     }

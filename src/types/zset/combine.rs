@@ -1,11 +1,11 @@
-//! ZUNION, ZINTER, ZDIFF, their storing forms, and ZINTERCARD. Plain sets take part with the
-//! score 1 for each member.
+//! ZUNION, ZINTER, ZDIFF, their *STORE forms, and ZINTERCARD. Plain sets take part with a score of
+//! 1 for each member.
 //!
-//! Sums are made in the order of the reference, the smallest input first: with doubles the order
+//! Sums are formed in the order of the reference, the smallest input first: with doubles the order
 //! shows in the last digits.
 //!
-//! Inputs are walked along their members and held nowhere. What is replied is collected and sorted
-//! by score; what is stored is written as it comes: see `build`.
+//! Inputs are walked in member order and not held in memory. A result that is returned is collected
+//! and sorted by score; a stored one is written as it comes: see `collection_builder`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,12 +13,13 @@ use std::collections::BinaryHeap;
 use bytes::Bytes;
 
 use super::Scored;
-use super::rows::stored_score;
 use crate::encoding::meta::Type;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::collection::Collection;
-use crate::types::db::commands;
-use crate::types::txn::{Tx, Walk, wrong_type};
+use crate::keyspace::errors::wrong_type;
+use crate::txn::collection::Collection;
+use crate::txn::db::commands;
+use crate::txn::{Tx, Walk};
+use crate::types::scores::stored_score;
 
 /// How the scores of a member in several inputs become one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,31 +63,31 @@ commands! {
     /// ZINTERCARD: how many members are in all of the keys; stops counting at `limit` unless it
     /// is 0.
     read fn zintercard(keys: &[&[u8]], limit: u64) -> i64;
-    /// ZUNIONSTORE: makes `destination` the union of the keys; how many members it has.
+    /// ZUNIONSTORE: replaces `destination` by the union of the keys; its number of members.
     write_keys [&[&[destination], keys].concat()] fn zunionstore(
         destination: &[u8], keys: &[&[u8]], how: Combine<'_>,
     ) -> i64;
-    /// ZINTERSTORE: makes `destination` the intersection of the keys; how many members it has.
+    /// ZINTERSTORE: replaces `destination` by the intersection of the keys; its number of members.
     write_keys [&[&[destination], keys].concat()] fn zinterstore(
         destination: &[u8], keys: &[&[u8]], how: Combine<'_>,
     ) -> i64;
-    /// ZDIFFSTORE: makes `destination` the difference of the keys; how many members it has.
+    /// ZDIFFSTORE: replaces `destination` by the difference of the keys; its number of members.
     write_keys [&[&[destination], keys].concat()] fn zdiffstore(
         destination: &[u8], keys: &[&[u8]],
     ) -> i64;
 }
 
-/// Gets members with their scores, each member once, until it says `false`.
+/// Called with members and their scores, each member once, until it returns `false`.
 type Visit<'v> = &'v mut dyn FnMut(&[u8], f64) -> Result<bool>;
 
-/// What is made of inputs.
+/// How inputs are combined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operation<'a> {
-    /// The members of any of them.
+    /// The members of any input.
     Union(Combine<'a>),
-    /// The members of all of them.
+    /// The members of all inputs.
     Intersection(Combine<'a>),
-    /// The members of the first that no other has.
+    /// The members of the first input that no other has.
     Difference,
 }
 
@@ -105,14 +106,14 @@ struct Input {
     scored: bool,
 }
 
-/// What is combined: an entry for each key, `None` for one that does not exist.
+/// The inputs, `None` for a key that does not exist.
 pub(crate) struct Inputs(Vec<Option<Input>>);
 
 fn number_or_zero(score: f64) -> f64 {
     if score.is_nan() { 0.0 } else { score }
 }
 
-/// The error without keys.
+/// The error for a command without keys.
 pub(crate) fn needs_a_key(name: &str) -> Error {
     let text = format!("ERR at least 1 input key is needed for '{name}' command");
     Error::new(ErrorKind::Syntax, text)
@@ -148,7 +149,7 @@ impl Input {
         Bytes::copy_from_slice(self.rows.sub_key(walk.key()))
     }
 
-    /// Calls `visit` with every member until it says `false`.
+    /// Calls `visit` with every member until it returns `false`.
     fn each(&self, tx: &Tx<'_>, mut visit: impl FnMut(&[u8], f64) -> Result<bool>) -> Result<()> {
         let mut walk = self.rows.walk(tx)?;
         while walk.advance()? {
@@ -161,7 +162,7 @@ impl Input {
 }
 
 impl Inputs {
-    /// How many keys there are.
+    /// The number of keys.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -176,7 +177,7 @@ impl Inputs {
         Some(all)
     }
 
-    /// Those of the inputs that exist, alike.
+    /// The existing inputs with their weights, the smallest first.
     fn existing_by_size(&self, how: &Combine<'_>) -> Vec<(&Input, f64)> {
         let inputs = self.0.iter().enumerate();
         let mut existing: Vec<_> = inputs
@@ -186,7 +187,7 @@ impl Inputs {
         existing
     }
 
-    /// Calls `visit` with every member of any input, in the order of the members' bytes.
+    /// Calls `visit` with every member of any input, in byte order of the members.
     fn each_of_union(&self, tx: &Tx<'_>, how: &Combine<'_>, visit: Visit<'_>) -> Result<()> {
         let inputs = self.existing_by_size(how);
         let mut walks = Vec::new();
@@ -227,16 +228,16 @@ impl Inputs {
         Ok(())
     }
 
-    /// Calls `visit` with every member of all inputs until it says `false`.
+    /// Calls `visit` with every member of all inputs until it returns `false`.
     fn each_common(&self, tx: &Tx<'_>, how: &Combine<'_>, visit: Visit<'_>) -> Result<()> {
         let inputs = self.all_by_size(how).unwrap_or_default();
         let Some(((smallest, weight), others)) = inputs.split_first() else { return Ok(()) };
-        let looks = others.iter().map(|(other, _)| other.rows.looks(smallest.rows.len()));
+        let looks = others.iter().map(|(other, _)| other.rows.multi_lookup(smallest.rows.len()));
         let looks = looks.collect::<Result<Vec<_>>>()?;
         smallest.each(tx, |member, score| {
             let mut result = number_or_zero(weight * score);
             for ((other, weight), looks) in others.iter().zip(&looks) {
-                let score = looks.look(tx, member, |value| other.score_in(value))?;
+                let score = looks.with_value(tx, member, |value| other.score_in(value))?;
                 let Some(score) = score.transpose()? else { return Ok(true) };
                 result = how.aggregate.of(result, weight * score);
             }
@@ -247,7 +248,7 @@ impl Inputs {
     /// Calls `visit` with every member of the first input that no other has.
     fn each_of_difference(&self, tx: &Tx<'_>, visit: Visit<'_>) -> Result<()> {
         let Some((Some(first), others)) = self.0.split_first() else { return Ok(()) };
-        let others = others.iter().flatten().map(|other| other.rows.looks(first.rows.len()));
+        let others = others.iter().flatten().map(|other| other.rows.multi_lookup(first.rows.len()));
         let others = others.collect::<Result<Vec<_>>>()?;
         first.each(tx, |member, score| {
             for other in &others {
@@ -267,7 +268,7 @@ impl Inputs {
         }
     }
 
-    /// The result, by score.
+    /// The result, sorted by score.
     pub(crate) fn combine(&self, tx: &Tx<'_>, what: Operation<'_>) -> Result<Scored> {
         what.check(self.0.len())?;
         let mut found = Scored::new();
@@ -278,10 +279,10 @@ impl Inputs {
         Ok(in_order(found))
     }
 
-    /// Makes `key` the result, whatever it was; how many members it has.
+    /// Replaces whatever `key` holds by the result; its number of members.
     pub(crate) fn store(&self, tx: &mut Tx<'_>, key: &[u8], what: Operation<'_>) -> Result<i64> {
         what.check(self.0.len())?;
-        let (mut build, mut size) = (tx.build(key)?, 0);
+        let (mut build, mut size) = (tx.build_collection(key)?, 0);
         self.each(tx, what, &mut |member, score| {
             size += 1;
             build.put_scored(member, score).map(|()| true)
@@ -299,7 +300,7 @@ impl Inputs {
     }
 }
 
-/// By score, then by member.
+/// Sorts by score, then by member.
 fn in_order(mut members: Scored) -> Scored {
     members.sort_by(|(a, x), (b, y)| {
         x.partial_cmp(y).unwrap_or(std::cmp::Ordering::Equal).then_with(|| a.cmp(b))
@@ -308,7 +309,7 @@ fn in_order(mut members: Scored) -> Scored {
 }
 
 impl Tx<'_> {
-    /// What the keys are; an error if one is neither a sorted set nor a set.
+    /// The inputs at these keys; fails if one is neither a sorted set nor a set.
     pub(crate) fn zset_inputs(&self, keys: &[&[u8]], name: &str) -> Result<Inputs> {
         if keys.is_empty() {
             return Err(needs_a_key(name));

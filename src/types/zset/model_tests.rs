@@ -11,7 +11,7 @@ use super::tests::{check_rows, on};
 use super::{By, Combine, End, Scored, ZAdd, ZRange};
 use crate::engine::MemFs;
 use crate::options::Options;
-use crate::types::Db;
+use crate::txn::Db;
 
 const KEY: &[u8] = b"z\0key";
 const OTHER: &[u8] = b"other";

@@ -1,20 +1,20 @@
-//! ZRANDMEMBER. How fair the choice is: see `sample`.
+//! ZRANDMEMBER. `sample` describes how fair the choice is.
 
 use bytes::Bytes;
 
 use super::Scored;
-use super::rows::stored_score;
 use super::span::Span;
 use crate::error::Result;
-use crate::types::db::commands;
+use crate::txn::Tx;
+use crate::txn::db::commands;
 use crate::types::sample::Choice;
-use crate::types::txn::Tx;
+use crate::types::scores::stored_score;
 
 commands! {
-    /// ZRANDMEMBER: a member by chance.
+    /// ZRANDMEMBER: a random member.
     read fn zrandmember(key: &[u8]) -> Option<Bytes>;
-    /// ZRANDMEMBER with a count: so many different members by chance, all if there are fewer; of
-    /// a negative count that many that may repeat.
+    /// ZRANDMEMBER with a count: that many different random members with their scores, all if there
+    /// are fewer. A negative count returns that many, with repetitions.
     read fn zrandmember_count(key: &[u8], count: i64) -> Vec<(Bytes, f64)>;
 }
 
@@ -26,7 +26,7 @@ impl Tx<'_> {
 
     pub(crate) fn zrandmember_count(&self, key: &[u8], count: i64) -> Result<Scored> {
         let Some(zset) = self.zset(key)? else { return Ok(Scored::new()) };
-        // All of them come by score, as in the reference.
+        // All members come in score order, as in the reference.
         if count >= zset.card() {
             return zset.walk(self, &Span::all(), false)?.collect(self, u64::MAX, true);
         }
@@ -40,7 +40,8 @@ mod tests {
     use std::collections::HashSet;
 
     use crate::options::Options;
-    use crate::types::{Db, ZAdd};
+    use crate::txn::Db;
+    use crate::types::ZAdd;
 
     fn of_size(size: u32) -> Db {
         let db = Db::open(":memory:", Options::default()).unwrap();

@@ -5,16 +5,16 @@ use std::ops::Bound;
 use bytes::Bytes;
 
 use super::Scored;
+use super::range_output::{RangeOutput, ScoredSink};
 use super::rows::ZSet;
-use super::show::{Show, Viewer};
 use super::span::Span;
 use crate::encoding::meta::Type;
 use crate::error::Result;
-use crate::types::build::Build;
-use crate::types::db::commands;
-use crate::types::txn::Tx;
+use crate::txn::Tx;
+use crate::txn::db::commands;
+use crate::types::collection_builder::CollectionBuilder;
 
-/// What the ends of a range are. `Unbounded` is as far as there are members.
+/// The bounds of a range. `Unbounded` reaches as far as there are members.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum By<'a> {
     /// Positions of the first and the last member, in the direction of the range; negative ones
@@ -29,29 +29,29 @@ pub enum By<'a> {
 /// A range of a sorted set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ZRange<'a> {
-    /// Its ends.
+    /// The bounds.
     pub by: By<'a>,
     /// REV: the last member first.
     pub reverse: bool,
-    /// LIMIT: leaves out that many members first; all if it is negative. Not for ranks.
+    /// LIMIT: skip this many members; all if it is negative. Not for ranks.
     pub offset: i64,
-    /// LIMIT: at most that many members; negative: all. Not for ranks.
+    /// LIMIT: return at most this many members; negative: all. Not for ranks.
     pub count: i64,
 }
 
 impl<'a> ZRange<'a> {
-    /// All of the range, in order.
+    /// The whole range in order.
     pub fn of(by: By<'a>) -> Self {
         Self { by, reverse: false, offset: 0, count: -1 }
     }
 
-    /// The same, the last member first.
+    /// The range in reverse order.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self { reverse: true, ..self }
     }
 
-    /// The part of it that leaves out `offset` members and has at most `count`.
+    /// The part of the range without the first `offset` members and with at most `count`.
     #[must_use]
     pub fn limited(self, offset: i64, count: i64) -> Self {
         Self { offset, count, ..self }
@@ -63,8 +63,7 @@ commands! {
     read fn zrange(key: &[u8], range: &ZRange<'_>) -> Vec<Bytes>;
     /// ZRANGE with WITHSCORES: the members of a range and their scores.
     read fn zrange_withscores(key: &[u8], range: &ZRange<'_>) -> Vec<(Bytes, f64)>;
-    /// ZRANGESTORE: makes `destination` the sorted set of a range of `source`, whatever it was;
-    /// how many members it has.
+    /// ZRANGESTORE: replaces `destination` by a range of `source`; its number of members.
     write [destination, source] fn zrangestore(
         destination: &[u8], source: &[u8], range: &ZRange<'_>,
     ) -> i64;
@@ -99,7 +98,7 @@ impl Tx<'_> {
     ) -> Result<i64> {
         // A source of another type is an error before anything is begun.
         self.zset(source)?;
-        let mut stored = Stored { build: self.build(destination)?, size: 0 };
+        let mut stored = Stored { build: self.build_collection(destination)?, size: 0 };
         self.show_range(source, range, true, &mut stored)?;
         self.store_built(destination, stored.build, Type::ZSet, stored.size)
     }
@@ -150,66 +149,72 @@ impl Tx<'_> {
         Ok(members)
     }
 
-    /// Shows the members of a range. `exact`: see `ScoreWalk::scored`.
+    /// Writes the members of a range to a sink. `exact` keeps the sign of a zero score, at the cost
+    /// of a lookup.
     pub(crate) fn show_range(
         &self,
         key: &[u8],
         range: &ZRange<'_>,
         exact: bool,
-        viewer: &mut dyn Viewer,
+        sink: &mut dyn ScoredSink,
     ) -> Result<()> {
         // Bounds that are no numbers are an error even if the key is missing.
         let by_score = match range.by {
             By::Score(min, max) => Some(Span::of_scores(min, max)?),
             _ => None,
         };
-        let Some(zset) = self.zset(key)? else { return viewer.expect(0) };
-        let show = Show { tx: self, zset: &zset, exact };
+        let Some(zset) = self.zset(key)? else { return sink.expect(0) };
+        let show = RangeOutput { tx: self, zset: &zset, exact };
         let span = match range.by {
             By::Rank(start, stop) => {
                 return match positions(start, stop, zset.len()) {
-                    Some((first, last)) => show.positions(first, last, range.reverse, viewer),
-                    None => viewer.expect(0),
+                    Some((first, last)) => show.positions(first, last, range.reverse, sink),
+                    None => sink.expect(0),
                 };
             }
             By::Lex(min, max) => Span::of_members(self, &zset, (min, max), range.reverse)?,
             By::Score(..) => by_score,
         };
         let (Some(span), Ok(offset)) = (span, u64::try_from(range.offset)) else {
-            return viewer.expect(0);
+            return sink.expect(0);
         };
-        show.span(&span, range.reverse, offset, u64::try_from(range.count).ok(), viewer)
+        show.span(&span, range.reverse, offset, u64::try_from(range.count).ok(), sink)
     }
 
     /// The members at positions.
     pub(super) fn members_at(&self, zset: &ZSet, start: i64, stop: i64) -> Result<Scored> {
         let mut members = Scored::new();
         if let Some((first, last)) = positions(start, stop, zset.len()) {
-            Show { tx: self, zset, exact: false }.positions(first, last, false, &mut members)?;
+            RangeOutput { tx: self, zset, exact: false }.positions(
+                first,
+                last,
+                false,
+                &mut members,
+            )?;
         }
         Ok(members)
     }
 }
 
-/// What ZRANGESTORE makes of the members it is shown.
+/// Stores the members that it receives, for ZRANGESTORE.
 struct Stored<'s> {
-    build: Build<'s>,
+    build: CollectionBuilder<'s>,
     size: u64,
 }
 
-impl Viewer for Stored<'_> {
+impl ScoredSink for Stored<'_> {
     fn expect(&mut self, _count: u64) -> Result<()> {
         Ok(())
     }
 
-    fn show(&mut self, member: &[u8], score: f64) -> Result<bool> {
+    fn push_scored(&mut self, member: &[u8], score: f64) -> Result<bool> {
         self.build.put_scored(member, score)?;
         self.size += 1;
         Ok(true)
     }
 }
 
-/// The first and the last position among `len`, of two that may be negative or too great.
+/// The first and the last position among `len`, from two that may be negative or too large.
 fn positions(start: i64, stop: i64, len: u64) -> Option<(u64, u64)> {
     let from_front = |position: i64| match u64::try_from(position) {
         Ok(position) => Some(position),

@@ -2,25 +2,14 @@
 
 use std::ops::Bound;
 
-use super::rows::{ZSet, score_sub_key, stored_score};
+use super::rows::{ZSet, score_sub_key};
 use super::span::Span;
 use crate::error::Result;
-use crate::types::db::commands;
-use crate::types::txn::Tx;
+use crate::txn::Tx;
+use crate::txn::db::commands;
+use crate::types::scores::stored_score;
 
 commands! {
-    /// ZCARD: number of members, 0 if the key does not exist.
-    read fn zcard(key: &[u8]) -> i64;
-    /// ZSCORE: the score of a member.
-    read fn zscore(key: &[u8], member: &[u8]) -> Option<f64>;
-    /// ZMSCORE: the scores of members.
-    read fn zmscore(key: &[u8], members: &[&[u8]]) -> Vec<Option<f64>>;
-    /// ZRANK: how many members come before this one. Takes time in proportion to its distance
-    /// from the nearer end.
-    read fn zrank(key: &[u8], member: &[u8]) -> Option<i64>;
-    /// ZREVRANK: how many members come after this one. Takes time in proportion to its distance
-    /// from the nearer end.
-    read fn zrevrank(key: &[u8], member: &[u8]) -> Option<i64>;
     /// ZCOUNT: how many members have scores within the bounds.
     read fn zcount(key: &[u8], min: Bound<f64>, max: Bound<f64>) -> i64;
     /// ZLEXCOUNT: how many members are within the bounds, if all have the same score.
@@ -41,8 +30,8 @@ impl Tx<'_> {
 
     pub(crate) fn zmscore(&self, key: &[u8], members: &[&[u8]]) -> Result<Vec<Option<f64>>> {
         let Some(zset) = self.zset(key)? else { return Ok(vec![None; members.len()]) };
-        let looks = zset.rows().looks(members.len() as u64)?;
-        let score = |member: &&[u8]| looks.look(self, member, stored_score)?.transpose();
+        let looks = zset.rows().multi_lookup(members.len() as u64)?;
+        let score = |member: &&[u8]| looks.with_value(self, member, stored_score)?.transpose();
         members.iter().map(score).collect()
     }
 
@@ -61,9 +50,9 @@ impl Tx<'_> {
         Ok(Some((self.count_before(&zset, &score_sub_key(score, member))?, zset.len())))
     }
 
-    /// Rows carry no counts, so this takes a walk. Two of them start at the member and go both
-    /// ways in turn: the one that comes to its end first says where the member is, so the walk is
-    /// as long as the way to the nearer end.
+    /// Rows carry no counts, so this takes a walk. Two walks start at the member and go both ways
+    /// in turn: the one that ends first tells where the member is, so the walk is as long as the
+    /// way to the nearer end.
     fn count_before(&self, zset: &ZSet, sub_key: &[u8]) -> Result<u64> {
         let before = Span { lower: Vec::new(), upper: Some(sub_key.to_vec()) };
         let from_here = Span { lower: sub_key.to_vec(), upper: None };

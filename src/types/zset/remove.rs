@@ -4,28 +4,15 @@ use std::ops::Bound;
 
 use bytes::Bytes;
 
-use super::Scored;
 use super::rows::ZSet;
 use super::span::Span;
+use super::{End, Scored};
 use crate::error::Result;
-use crate::types::db::commands;
+use crate::txn::Tx;
+use crate::txn::db::commands;
 use crate::types::string::length;
-use crate::types::txn::Tx;
-
-/// An end of a sorted set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The members with the least scores.
-    Min,
-    /// The members with the greatest scores.
-    Max,
-}
 
 commands! {
-    /// ZREM: removes members; how many were there.
-    write [key] fn zrem(key: &[u8], members: &[&[u8]]) -> i64;
-    /// ZREMRANGEBYRANK: removes the members from one position to another; how many there were.
-    write [key] fn zremrangebyrank(key: &[u8], start: i64, stop: i64) -> i64;
     /// ZREMRANGEBYSCORE: removes the members with scores within the bounds; how many there were.
     write [key] fn zremrangebyscore(key: &[u8], min: Bound<f64>, max: Bound<f64>) -> i64;
     /// ZREMRANGEBYLEX: removes the members within the bounds, if all have the same score; how
@@ -35,8 +22,8 @@ commands! {
     write [key] fn zpopmin(key: &[u8], count: u64) -> Vec<(Bytes, f64)>;
     /// ZPOPMAX: removes up to `count` members with the greatest scores and returns them.
     write [key] fn zpopmax(key: &[u8], count: u64) -> Vec<(Bytes, f64)>;
-    /// ZMPOP: removes up to `count` members from an end of the first key that exists; the key,
-    /// and the members.
+    /// ZMPOP: removes up to `count` members from an end of the first key that exists; the key and
+    /// the members.
     write_keys [keys] fn zmpop(
         keys: &[&[u8]], end: End, count: u64,
     ) -> Option<(Bytes, Vec<(Bytes, f64)>)>;
@@ -111,7 +98,7 @@ impl Tx<'_> {
         let Some(zset) = self.zset(key)? else { return Ok(Scored::new()) };
         let mut walk = zset.walk(self, &Span::all(), end == End::Max)?;
         let members = walk.collect(self, count, true)?;
-        // The row behind them is the outermost from now on: the next pop begins there.
+        // The row behind them becomes the outermost: the next pop begins there.
         let next = walk.advance()?.then(|| (end, walk.sub_key().to_vec()));
         self.remove_members(key, zset, &members, next)?;
         Ok(members)
@@ -122,9 +109,9 @@ impl Tx<'_> {
         self.remove_members(key, zset, &members, None)
     }
 
-    /// Removes members that are there, with the scores of their rows. When they are all there are,
-    /// the record goes, and their rows become unreachable: no tombstone for each of them. `next` is
-    /// the score row at that end afterwards, if it is known.
+    /// Removes existing members with these scores. If they are all, the record is deleted and their
+    /// rows become unreachable, without a tombstone for each. `next` is the score row at that end
+    /// afterwards, if it is known.
     fn remove_members(
         &mut self,
         key: &[u8],

@@ -6,10 +6,10 @@
 //! score   [prefix][score:8][member]   -> nothing; the score as bytes that sort (encoding::order)
 //! ```
 //!
-//! Each member has exactly one row in each tree, or none and is in the record (`packing`). Who writes
-//! one writes both: [`ZSet::put`], [`ZSet::remove`], `Collection::unpack`, `Build::put_scored`, and the
-//! copies of `Tx::duplicate`. -0.0 and +0.0 are one score, so the score row cannot tell them apart:
-//! the sign of a zero is beside the member.
+//! Each member has exactly one row in each tree, or is in the record (`packing`). Whoever writes
+//! one row writes both: [`ZSet::put`], [`ZSet::remove`], `Collection::unpack`,
+//! `CollectionBuilder::put_scored`, and the copies of `Tx::duplicate`. -0.0 and +0.0 are one score,
+//! so the score row cannot tell them apart: the member's row keeps the sign of a zero.
 
 use bytes::Bytes;
 
@@ -17,24 +17,26 @@ use super::{End, Scored};
 use crate::encoding::keys::score_key;
 use crate::encoding::meta::Type;
 use crate::encoding::order::{score_bytes, score_from_bytes};
-use crate::error::{Error, ErrorKind, Result};
-use crate::types::collection::Collection;
-use crate::types::txn::{SCORE, Tx, Walk};
+use crate::error::Result;
+use crate::keyspace::trees::SCORE;
+use crate::txn::collection::Collection;
+use crate::txn::{Tx, Walk};
+use crate::types::scores::{damaged, stored_score};
 use crate::types::zset::span::Span;
 
 /// A sorted set that exists or is being made.
 #[derive(Clone, Debug)]
 pub(super) struct ZSet {
     rows: Collection,
-    /// Removals that the record counted when it was read.
+    /// The number of removals in the record when it was read.
     removed_before: u64,
 }
 
-/// The ends of the score rows are looked for after this many removals: a walk from an end then
-/// steps over no more removed rows than that. Fewer in the tests of this crate, see `renew`.
+/// The number of removals after which the ends of the score rows are searched: a walk from an end
+/// then steps over no more tombstones than that. Fewer in the tests of this crate, see `rewrite`.
 const REMOVALS_BETWEEN_LOOKS: u64 = if cfg!(test) { 2 } else { 16 };
-/// One of this many changes of a score is counted, as this many removals: a count of each would
-/// write the record every time.
+/// One of this many score changes is counted, as this many removals: counting each would write the
+/// record every time.
 const CHANGES_COUNTED_AT_ONCE: u32 = 16;
 
 impl Tx<'_> {
@@ -55,43 +57,32 @@ impl Tx<'_> {
     }
 }
 
-/// The score in a row of the data tree.
-pub(crate) fn stored_score(value: &[u8]) -> Result<f64> {
-    let bits = <[u8; 8]>::try_from(value).map(u64::from_le_bytes);
-    let score = bits.map(f64::from_bits).ok().filter(|score| !score.is_nan());
-    score.ok_or_else(|| damaged("the score of a member is no number"))
-}
-
-fn damaged(what: &str) -> Error {
-    Error::new(ErrorKind::Corrupt, format!("a sorted set cannot be read: {what}"))
-}
-
 impl ZSet {
     fn new(rows: Collection) -> Self {
-        Self { removed_before: rows.wear().removed(), rows }
+        Self { removed_before: rows.removed_rows(), rows }
     }
 
-    /// Number of members.
+    /// The number of members.
     pub(super) fn len(&self) -> u64 {
         self.rows.len()
     }
 
-    /// Number of members, as replied.
+    /// The number of members for a reply.
     pub(super) fn card(&self) -> i64 {
         i64::try_from(self.len()).unwrap_or(i64::MAX)
     }
 
-    /// The members without their order.
+    /// The underlying collection.
     pub(super) fn rows(&self) -> &Collection {
         &self.rows
     }
 
     /// The score of a member.
     pub(super) fn score(&self, tx: &Tx<'_>, member: &[u8]) -> Result<Option<f64>> {
-        self.rows.look(tx, member, stored_score)?.transpose()
+        self.rows.with_value(tx, member, stored_score)?.transpose()
     }
 
-    /// Gives a member a score; `old` is the one it has.
+    /// Sets the score of a member; `old` is its current score.
     pub(super) fn put(
         &mut self,
         tx: &mut Tx<'_>,
@@ -109,7 +100,8 @@ impl ZSet {
         if let Some(old) = old {
             self.remove_score(tx, old, member);
             if tx.store().one_in(u64::from(CHANGES_COUNTED_AT_ONCE)) {
-                self.rows.wear_mut().count_removed(CHANGES_COUNTED_AT_ONCE);
+                let tombstones = self.rows.tombstones_mut();
+                tombstones.into_iter().for_each(|it| it.count_removed(CHANGES_COUNTED_AT_ONCE));
             }
         }
         // After the removal: both are one row when only the sign of a zero changes.
@@ -123,23 +115,23 @@ impl ZSet {
         self.rows.score_removed(&row);
     }
 
-    /// Looks for the ends of the score rows if they may have moved and much was removed since the
-    /// last time; but not where nobody walks along the scores, and a look would be the first.
+    /// Searches the ends of the score rows if they may have moved and many rows were removed since
+    /// the last search; not where nobody walks along the scores, so that the search would be the
+    /// first walk.
     fn tighten(&mut self, tx: &Tx<'_>) -> Result<()> {
         let looks = |removed: u64| removed / REMOVALS_BETWEEN_LOOKS;
-        let due = looks(self.rows.wear().removed()) > looks(self.removed_before);
-        let renewed = self.rows.is_worn() && tx.has_room_to_renew();
-        if !due || renewed || self.len() == 0 || !tx.walks_at_once(SCORE) {
+        let due = looks(self.rows.removed_rows()) > looks(self.removed_before);
+        let rewritten = self.rows.needs_rewrite() && tx.has_room_to_rewrite();
+        if !due || rewritten || self.len() == 0 || !tx.walk_is_cheap(SCORE) {
             return Ok(());
         }
-        if self.rows.wear().first_is_loose()
-            && let Some(first) = self.end_row(tx, false)?
-        {
+        let Some(rows) = self.rows.rows() else { return Ok(()) };
+        let (first_is_loose, end_is_loose) =
+            (rows.tombstones.first_is_loose(), rows.tombstones.end_is_loose());
+        if first_is_loose && let Some(first) = self.end_row(tx, false)? {
             self.is_bounded_by(End::Min, &first);
         }
-        if self.rows.wear().end_is_loose()
-            && let Some(last) = self.end_row(tx, true)?
-        {
+        if end_is_loose && let Some(last) = self.end_row(tx, true)? {
             self.is_bounded_by(End::Max, &last);
         }
         Ok(())
@@ -151,14 +143,14 @@ impl ZSet {
         Ok(walk.advance()?.then(|| walk.sub_key().to_vec()))
     }
 
-    /// Removes a member; the score it had.
+    /// Removes a member and returns its score.
     pub(super) fn remove(&mut self, tx: &mut Tx<'_>, member: &[u8]) -> Result<Option<f64>> {
         let Some(score) = self.score(tx, member)? else { return Ok(None) };
         self.remove_present(tx, member, score)?;
         Ok(Some(score))
     }
 
-    /// Removes a member that is there with this score.
+    /// Removes a member that exists with this score.
     pub(super) fn remove_present(
         &mut self,
         tx: &mut Tx<'_>,
@@ -172,16 +164,16 @@ impl ZSet {
         Ok(())
     }
 
-    /// The score row with this sub key is the outermost at that end.
+    /// Notes that the score row with this sub key is the outermost at that end.
     pub(super) fn is_bounded_by(&mut self, end: End, sub_key: &[u8]) {
+        let Some(tombstones) = self.rows.tombstones_mut() else { return };
         match end {
-            _ if self.rows.is_packed() => {}
-            End::Min => self.rows.wear_mut().begins_at(sub_key),
-            End::Max => self.rows.wear_mut().ends_with(sub_key),
+            End::Min => tombstones.begins_at(sub_key),
+            End::Max => tombstones.ends_with(sub_key),
         }
     }
 
-    /// The members of a span, in order or backward.
+    /// Walks over the members of a span, in order or backward.
     pub(super) fn walk<'z>(
         &'z self,
         tx: &Tx<'_>,
@@ -203,7 +195,7 @@ impl ZSet {
     }
 }
 
-/// Members along their scores.
+/// Walks over members in score order.
 #[derive(Debug)]
 pub(super) struct ScoreWalk<'z> {
     zset: &'z ZSet,
@@ -216,7 +208,7 @@ impl ScoreWalk<'_> {
         self.rows.advance()
     }
 
-    /// Moves on `n` members; `false` when there are fewer.
+    /// Skips `n` members; `false` if there are fewer.
     pub(super) fn skip(&mut self, n: u64) -> Result<bool> {
         for _ in 0..n {
             if !self.advance()? {
@@ -226,12 +218,12 @@ impl ScoreWalk<'_> {
         Ok(true)
     }
 
-    /// The sub key of the score row.
+    /// The sub key of the current score row.
     pub(super) fn sub_key(&self) -> &[u8] {
         self.zset.rows.sub_key(self.rows.key())
     }
 
-    /// The member and its score, in which a zero has no sign.
+    /// The current member and its score, in which a zero has no sign.
     pub(super) fn row(&self) -> Result<(f64, &[u8])> {
         let (score, member) = self
             .sub_key()
@@ -240,8 +232,8 @@ impl ScoreWalk<'_> {
         Ok((score_from_bytes(*score), member))
     }
 
-    /// The member and its score. `exact`: a zero with its sign, which costs a look-up unless the
-    /// members are in the record.
+    /// The current member and its score. With `exact` a zero keeps its sign, which costs a lookup
+    /// unless the members are packed.
     pub(super) fn scored(&self, tx: &Tx<'_>, exact: bool) -> Result<(f64, &[u8])> {
         let (mut score, member) = self.row()?;
         if exact && score == 0.0 {
@@ -250,7 +242,7 @@ impl ScoreWalk<'_> {
         Ok((score, member))
     }
 
-    /// The score that is beside the member.
+    /// The stored score of a member.
     fn stored_score(&self, tx: &Tx<'_>, member: &[u8]) -> Result<f64> {
         if self.zset.rows.is_packed() {
             return stored_score(self.rows.value());
@@ -259,7 +251,7 @@ impl ScoreWalk<'_> {
         stored.ok_or_else(|| damaged("a score row has no member"))
     }
 
-    /// The next members, at most `count`. `exact`: see [`ScoreWalk::scored`].
+    /// Collects at most `count` members. With `exact` a zero keeps its sign.
     pub(super) fn collect(&mut self, tx: &Tx<'_>, count: u64, exact: bool) -> Result<Scored> {
         let mut members = Scored::new();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
@@ -271,7 +263,7 @@ impl ScoreWalk<'_> {
     }
 }
 
-/// `[score:8][member]`, the sub key of a score row.
+/// Makes the sub key of a score row, `[score:8][member]`.
 pub(super) fn score_sub_key(score: f64, member: &[u8]) -> Vec<u8> {
     [&score_bytes(score), member].concat()
 }

@@ -1,4 +1,4 @@
-//! Scores and bounds of ranges as commands write them.
+//! Parses scores and bounds of ranges.
 
 use std::ops::Bound;
 
@@ -13,7 +13,7 @@ pub(crate) fn not_a_bound() -> Error {
     Error::new(ErrorKind::NotFloat, "ERR min or max is not a float")
 }
 
-/// Reads a score. What a double cannot hold is refused, except when it is written as infinite.
+/// Parses a score. What a double cannot hold is refused, except when it is written as infinite.
 pub(crate) fn parse_score(text: &[u8]) -> Result<f64> {
     let score = parse_float(text)?;
     if score.is_normal() {
@@ -27,7 +27,7 @@ pub(crate) fn parse_score(text: &[u8]) -> Result<f64> {
     Ok(score)
 }
 
-/// Whether the digits before the exponent say something other than zero.
+/// Whether the digits before the exponent are not all zero.
 fn has_digits(lower: &[u8]) -> bool {
     let hexadecimal = lower.contains(&b'x');
     let exponent = if hexadecimal { b'p' } else { b'e' };
@@ -35,8 +35,8 @@ fn has_digits(lower: &[u8]) -> bool {
     digits.iter().any(|byte| matches!(byte, b'1'..=b'9' | b'a'..=b'f'))
 }
 
-/// Reads a bound of a range of scores: a number, exclusive after `(`. As in the reference, what
-/// C's `strtod` takes for a number is one: nothing at all is 0, and spaces in front are skipped.
+/// Parses a bound of a range of scores: a number, exclusive after `(`. As in the reference,
+/// whatever C's `strtod` accepts is a number: the empty text is 0, and leading spaces are skipped.
 pub(crate) fn parse_score_bound(text: &[u8]) -> Result<Bound<f64>> {
     let number = text.strip_prefix(b"(");
     let parsed = c_number(number.unwrap_or(text)).ok_or_else(not_a_bound)?;
@@ -53,9 +53,9 @@ fn c_number(text: &[u8]) -> Option<f64> {
     parse_float(text.get(start..)?).ok()
 }
 
-/// Reads both bounds of a range of members: `-`, `+`, `[member` or `(member`.
+/// Parses both bounds of a range of members: `-`, `+`, `[member` or `(member`.
 pub(crate) fn parse_lex_bounds<'a>(min: &'a [u8], max: &'a [u8]) -> Result<LexBounds<'a>> {
-    // Nothing is before the empty member: a range that is empty.
+    // Nothing sorts before the empty member: an empty range.
     const NOTHING: LexBounds<'_> = (Bound::Included(b""), Bound::Excluded(b""));
     Ok(match (parse_lex_bound(min)?, parse_lex_bound(max)?) {
         (Lex::Greatest, _) | (_, Lex::Least) => NOTHING,

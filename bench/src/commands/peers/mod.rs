@@ -34,6 +34,11 @@ impl Kind {
         }
     }
 
+    /// Whether it runs in its own process, so that the choice of cores matters.
+    pub(crate) fn is_server(self) -> bool {
+        matches!(self, Self::Redis | Self::RedisPipelined)
+    }
+
     pub(crate) fn version(self) -> String {
         match self {
             Self::Lsmkv => crate::peers::lsmkv::version(),

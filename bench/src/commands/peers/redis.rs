@@ -6,9 +6,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
+
 use super::resp::{Connection, Reply};
 use crate::Result;
 use crate::commands::call::{Answer, Call, Store};
+use crate::commands::placement::Placement;
 use crate::plan::Settings;
 
 const PROGRAM: &str = "redis-server";
@@ -31,7 +34,7 @@ pub(crate) struct Redis<const DEPTH: usize> {
     connection: Connection,
     expected: VecDeque<Answer>,
     depth: usize,
-    _server: Server,
+    server: Server,
 }
 
 /// A process that ends with this value.
@@ -58,7 +61,11 @@ impl<const DEPTH: usize> Store for Redis<DEPTH> {
             .spawn()?;
         let server = Server(child);
         let connection = connect(&socket)?;
-        Ok(Self { connection, expected: VecDeque::new(), depth: DEPTH, _server: server })
+        Ok(Self { connection, expected: VecDeque::new(), depth: DEPTH, server })
+    }
+
+    fn place(&mut self, placement: Placement) -> Result<()> {
+        placement.apply(Pid::from_child(&self.server.0))
     }
 
     /// A pipeline of deletes would not tell how long one takes.

@@ -27,4 +27,4 @@ class Commands(
     Scans[V],
     Regular[V],
 ):
-    """All of them."""
+    """All commands."""

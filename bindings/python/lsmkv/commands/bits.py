@@ -1,4 +1,4 @@
-"""Strings as rows of bits."""
+"""Strings as arrays of bits."""
 
 from typing import Any, Generic, List, Optional, Tuple
 
@@ -9,7 +9,7 @@ from .._values import EncodableT, V
 
 
 def ranged(start: Optional[int], end: Optional[int], mode: Optional[str]) -> List[EncodableT]:
-    """A range of bytes, or of bits, as arguments."""
+    """Returns the arguments for a range of bytes or bits."""
     args: List[EncodableT] = [part for part in (start, end) if part is not None]
     if mode is not None:
         args.append(mode)
@@ -17,7 +17,7 @@ def ranged(start: Optional[int], end: Optional[int], mode: Optional[str]) -> Lis
 
 
 class BitFieldOperation(Generic[V]):
-    """Reads and writes of small integers inside a value, gathered and run by `execute`."""
+    """Queues reads and writes of small integers inside a value; `execute` runs them."""
 
     def __init__(
         self, client: "Bits[V]", key: EncodableT, default_overflow: Optional[str] = None
@@ -28,13 +28,13 @@ class BitFieldOperation(Generic[V]):
         self.reset()
 
     def reset(self) -> None:
-        """Forgets the operations."""
+        """Removes the operations."""
         self.operations: List[Tuple[EncodableT, ...]] = []
         self._last_overflow = "WRAP"
         self.overflow(self._default_overflow or self._last_overflow)
 
     def overflow(self, overflow: str) -> "BitFieldOperation[V]":
-        """What the increments that follow do at the ends: WRAP, SAT or FAIL."""
+        """Sets what the increments that follow do on overflow: WRAP, SAT or FAIL."""
         overflow = overflow.upper()
         if overflow != self._last_overflow:
             self._last_overflow = overflow
@@ -62,12 +62,12 @@ class BitFieldOperation(Generic[V]):
 
     @property
     def command(self) -> List[EncodableT]:
-        """The command with its arguments."""
+        """Returns the command with its arguments."""
         args = [word for operation in self.operations for word in operation]
         return ["BITFIELD", self._key, *args]
 
     def execute(self) -> Any:
-        """Runs the operations: the integers read or replaced, None where one would overflow."""
+        """Runs the operations. Returns the integers read or replaced, None for an overflow."""
         command = self.command
         self.reset()
         result: Any = self._client._execute(as_is, b"BITFIELD", *command[1:])
@@ -84,7 +84,7 @@ class Bits(Executor[V]):
         end: Optional[int] = None,
         mode: Optional[str] = None,
     ) -> int:
-        """How many bits are set, in a range of bytes or, with mode "BIT", of bits."""
+        """Returns the number of set bits, in a range of bytes or, with mode "BIT", of bits."""
         if (start is None) != (end is None):
             raise DataError("Both start and end must be specified")
         return self._execute(number, b"BITCOUNT", key, *ranged(start, end, mode))
@@ -109,7 +109,7 @@ class Bits(Executor[V]):
         return self._execute(as_is, b"BITFIELD_RO", key, *args)
 
     def bitop(self, operation: str, dest: EncodableT, *keys: EncodableT) -> int:
-        """Combines values bit by bit: AND, OR, XOR, NOT. The length of the result."""
+        """Combines values bit by bit: AND, OR, XOR, NOT. Returns the length of the result."""
         return self._execute(number, b"BITOP", operation, dest, *keys)
 
     def bitpos(
@@ -120,7 +120,7 @@ class Bits(Executor[V]):
         end: Optional[int] = None,
         mode: Optional[str] = None,
     ) -> int:
-        """Where the first bit that is set, or clear, is; -1: nowhere."""
+        """Returns the offset of the first set, or clear, bit; -1 if there is none."""
         if bit not in (0, 1):
             raise DataError("bit must be 0 or 1")
         if start is None and end is not None:
@@ -128,9 +128,9 @@ class Bits(Executor[V]):
         return self._execute(number, b"BITPOS", key, bit, *ranged(start, end, mode))
 
     def getbit(self, name: EncodableT, offset: int) -> int:
-        """The bit at an offset."""
+        """Returns the bit at an offset."""
         return self._execute(number, b"GETBIT", name, offset)
 
     def setbit(self, name: EncodableT, offset: int, value: int) -> int:
-        """Sets or clears the bit at an offset; what it was."""
+        """Sets or clears the bit at an offset. Returns the old bit."""
         return self._execute(number, b"SETBIT", name, offset, int(bool(value)))

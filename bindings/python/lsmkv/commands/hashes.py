@@ -10,7 +10,7 @@ from .strings import flattened
 
 
 class Hashes(Executor[V]):
-    """Commands on hashes, beside the regular ones."""
+    """Commands on hashes that are not generated."""
 
     def hset(
         self,
@@ -20,7 +20,7 @@ class Hashes(Executor[V]):
         mapping: Optional[Mapping[Any, EncodableT]] = None,
         items: Optional[Sequence[EncodableT]] = None,
     ) -> int:
-        """Sets fields, one or a mapping or fields and values in turn; how many are new."""
+        """Sets one field, a mapping, or alternating fields and values. Returns how many are new."""
         pairs: List[EncodableT] = list(items) if items else []
         if key is not None:
             if value is None:
@@ -39,11 +39,11 @@ class Hashes(Executor[V]):
         return self._execute(ok, b"HMSET", name, *flattened(mapping))
 
     def hmget(self, name: EncodableT, keys: KeysT, *args: EncodableT) -> List[Optional[V]]:
-        """The values of fields, None for those that do not exist."""
+        """Returns the values of fields, None for missing ones."""
         return self._execute(as_is, b"HMGET", name, *listed(keys, args))
 
     def hgetdel(self, name: EncodableT, *keys: EncodableT) -> List[Optional[V]]:
-        """Removes fields; their values."""
+        """Removes fields. Returns their values."""
         if not keys:
             raise DataError("'hgetdel' should have at least one key specified")
         return self._execute(as_is, b"HGETDEL", name, "FIELDS", len(keys), *keys)
@@ -51,7 +51,7 @@ class Hashes(Executor[V]):
     def hrandfield(
         self, key: EncodableT, count: Optional[int] = None, withvalues: bool = False
     ) -> Union[V, List[V], None]:
-        """Fields chosen at random, each followed by its value if wanted."""
+        """Returns random fields, each followed by its value if wanted."""
         args: List[EncodableT] = [] if count is None else [count]
         if withvalues:
             args.append("WITHVALUES")

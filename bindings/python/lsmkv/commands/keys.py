@@ -17,13 +17,13 @@ from .._values import (
 
 
 def conditions(nx: bool, xx: bool, gt: bool, lt: bool) -> List[EncodableT]:
-    """When an expiry is to be set, as arguments."""
+    """Returns the arguments for the condition of an expiry."""
     given = (("NX", nx), ("XX", xx), ("GT", gt), ("LT", lt))
     return [word for word, wanted in given if wanted]
 
 
 class Keys(Executor[V]):
-    """Commands on keys of any type, beside the regular ones."""
+    """Commands on keys of any type that are not generated."""
 
     def copy(
         self,
@@ -32,7 +32,7 @@ class Keys(Executor[V]):
         destination_db: Optional[EncodableT] = None,
         replace: bool = False,
     ) -> bool:
-        """Copies a key; takes as long as it has members."""
+        """Copies a key. The time grows with its members."""
         args: List[EncodableT] = [source, destination]
         if destination_db is not None:
             args += ["DB", destination_db]
@@ -49,7 +49,7 @@ class Keys(Executor[V]):
         gt: bool = False,
         lt: bool = False,
     ) -> bool:
-        """Lets a key expire in so many seconds."""
+        """Sets a key to expire in this many seconds."""
         return self._execute(flag, b"EXPIRE", name, seconds(time), *conditions(nx, xx, gt, lt))
 
     def expireat(
@@ -61,7 +61,7 @@ class Keys(Executor[V]):
         gt: bool = False,
         lt: bool = False,
     ) -> bool:
-        """Lets a key expire at a moment: a second since 1970, or a datetime."""
+        """Sets a key to expire at a Unix time in seconds, or a datetime."""
         args = conditions(nx, xx, gt, lt)
         return self._execute(flag, b"EXPIREAT", name, second_of(when), *args)
 
@@ -74,7 +74,7 @@ class Keys(Executor[V]):
         gt: bool = False,
         lt: bool = False,
     ) -> bool:
-        """Lets a key expire in so many milliseconds."""
+        """Sets a key to expire in this many milliseconds."""
         args = conditions(nx, xx, gt, lt)
         return self._execute(flag, b"PEXPIRE", name, milliseconds(time), *args)
 
@@ -87,16 +87,16 @@ class Keys(Executor[V]):
         gt: bool = False,
         lt: bool = False,
     ) -> bool:
-        """Lets a key expire at a moment: a millisecond since 1970, or a datetime."""
+        """Sets a key to expire at a Unix time in milliseconds, or a datetime."""
         args = conditions(nx, xx, gt, lt)
         return self._execute(flag, b"PEXPIREAT", name, millisecond_of(when), *args)
 
     def flushall(self, asynchronous: bool = False) -> bool:
-        """Empties all databases, in the same time however full they are."""
+        """Empties all databases in constant time."""
         return self._execute(ok, b"FLUSHALL", *(["ASYNC"] if asynchronous else []))
 
     def flushdb(self, asynchronous: bool = False) -> bool:
-        """Empties the database, in the same time however full it is."""
+        """Empties the database in constant time."""
         return self._execute(ok, b"FLUSHDB", *(["ASYNC"] if asynchronous else []))
 
     def move(self, name: EncodableT, db: int) -> bool:
@@ -104,13 +104,13 @@ class Keys(Executor[V]):
         return self._execute(flag, b"MOVE", name, db)
 
     def object(self, infotype: str, key: EncodableT) -> Any:
-        """How Redis would hold a value: "ENCODING", "FREQ", "IDLETIME" or "REFCOUNT"."""
+        """Describes how Redis would hold a value: "ENCODING", "FREQ", "IDLETIME" or "REFCOUNT"."""
         return self._execute(as_is, b"OBJECT", infotype, key)
 
     def swapdb(self, first: int, second: int) -> bool:
-        """Exchanges what two databases hold."""
+        """Swaps two databases."""
         return self._execute(ok, b"SWAPDB", first, second)
 
     def type(self, name: EncodableT) -> V:
-        """The type of a key: string, hash, list, set, zset or none."""
+        """Returns the type of a key: string, hash, list, set, zset or none."""
         return self._execute(as_is, b"TYPE", name)

@@ -9,7 +9,7 @@ from .._values import EncodableT, V
 
 
 def chosen(match: Optional[EncodableT], count: Optional[int]) -> List[EncodableT]:
-    """What a scan is to give, as arguments."""
+    """Returns the arguments that filter a scan."""
     args: List[EncodableT] = []
     if match is not None:
         args += ["MATCH", match]
@@ -26,7 +26,7 @@ def sorting(
     desc: bool,
     alpha: bool,
 ) -> List[EncodableT]:
-    """How to sort, as arguments."""
+    """Returns the arguments of a sort."""
     if (start is None) != (num is None):
         raise DataError("``start`` and ``num`` must both be specified")
     args: List[EncodableT] = []
@@ -41,7 +41,7 @@ def sorting(
 
 
 class Scans(Executor[V]):
-    """Walks, a few elements a call; each `_iter` goes on until all were given."""
+    """Scans, a few elements per call. Each `_iter` method returns all elements."""
 
     def scan(
         self,
@@ -50,7 +50,7 @@ class Scans(Executor[V]):
         count: Optional[int] = None,
         _type: Optional[str] = None,
     ) -> Tuple[int, List[V]]:
-        """Keys, some a call: where to go on, 0 at the end, and the keys."""
+        """Returns some keys per call: the next cursor, 0 at the end, and the keys."""
         args = chosen(match, count)
         if _type is not None:
             args += ["TYPE", _type]
@@ -63,7 +63,7 @@ class Scans(Executor[V]):
         match: Optional[EncodableT] = None,
         count: Optional[int] = None,
     ) -> Tuple[int, Dict[V, V]]:
-        """Fields of a hash with their values, some a call."""
+        """Returns some fields of a hash with their values per call."""
         return self._execute(_fields, b"HSCAN", name, cursor, *chosen(match, count))
 
     def sscan(
@@ -73,7 +73,7 @@ class Scans(Executor[V]):
         match: Optional[EncodableT] = None,
         count: Optional[int] = None,
     ) -> Tuple[int, List[V]]:
-        """Members of a set, some a call."""
+        """Returns some members of a set per call."""
         return self._execute(_cursor, b"SSCAN", name, cursor, *chosen(match, count))
 
     def zscan(
@@ -84,8 +84,8 @@ class Scans(Executor[V]):
         count: Optional[int] = None,
         score_cast_func: ScoreCastT = float,
     ) -> Tuple[int, List[Tuple[V, Any]]]:
-        """Members of a sorted set with their scores, some a call."""
-        # Scores are text here, as Redis has it.
+        """Returns some members of a sorted set with their scores per call."""
+        # Scores are text here, as in Redis.
         shape = cursor_with(scored(lambda score: score_cast_func(float(score))))
         return self._execute(shape, b"ZSCAN", name, cursor, *chosen(match, count))
 
@@ -95,7 +95,7 @@ class Scans(Executor[V]):
         count: Optional[int] = None,
         _type: Optional[str] = None,
     ) -> Iterator[V]:
-        """Every key that is there from beginning to end."""
+        """Yields every key that exists from beginning to end of the scan."""
         at = -1
         while at != 0:
             at, found = self.scan(max(at, 0), match, count, _type)
@@ -104,7 +104,7 @@ class Scans(Executor[V]):
     def hscan_iter(
         self, name: EncodableT, match: Optional[EncodableT] = None, count: Optional[int] = None
     ) -> Iterator[Tuple[V, V]]:
-        """Every field with its value."""
+        """Yields every field with its value."""
         at = -1
         while at != 0:
             at, found = self.hscan(name, max(at, 0), match, count)
@@ -113,7 +113,7 @@ class Scans(Executor[V]):
     def sscan_iter(
         self, name: EncodableT, match: Optional[EncodableT] = None, count: Optional[int] = None
     ) -> Iterator[V]:
-        """Every member of a set."""
+        """Yields every member of a set."""
         at = -1
         while at != 0:
             at, found = self.sscan(name, max(at, 0), match, count)
@@ -126,7 +126,7 @@ class Scans(Executor[V]):
         count: Optional[int] = None,
         score_cast_func: ScoreCastT = float,
     ) -> Iterator[Tuple[V, Any]]:
-        """Every member of a sorted set with its score."""
+        """Yields every member of a sorted set with its score."""
         at = -1
         while at != 0:
             at, found = self.zscan(name, max(at, 0), match, count, score_cast_func)
@@ -144,7 +144,7 @@ class Scans(Executor[V]):
         store: Optional[EncodableT] = None,
         groups: Optional[bool] = False,
     ) -> Any:
-        """The elements of a list, set or sorted set in order; with `store` their number."""
+        """Returns the sorted elements of a list, set or sorted set; with `store`, their number."""
         args = sorting(start, num, by, get, desc, alpha)
         if store is not None:
             args += ["STORE", store]
@@ -167,7 +167,7 @@ class Scans(Executor[V]):
         desc: bool = False,
         alpha: bool = False,
     ) -> List[Optional[V]]:
-        """`sort` that only reads."""
+        """Returns the sorted elements, like `sort`, but cannot store them."""
         args = sorting(start, num, by, get, desc, alpha)
         return self._execute(as_is, b"SORT_RO", key, *args)
 

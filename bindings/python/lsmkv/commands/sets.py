@@ -8,42 +8,42 @@ from .._values import EncodableT, KeysT, V, listed
 
 
 class Sets(Executor[V]):
-    """Commands on sets, beside the regular ones."""
+    """Commands on sets that are not generated."""
 
     def sdiff(self, keys: KeysT, *args: EncodableT) -> Set[V]:
-        """The members of the first set that no other has."""
+        """Returns the members of the first set that no other set has."""
         return self._execute(unordered, b"SDIFF", *listed(keys, args))
 
     def sdiffstore(self, dest: EncodableT, keys: KeysT, *args: EncodableT) -> int:
-        """Stores what `sdiff` answers; how many members."""
+        """Stores the difference of sets. Returns its size."""
         return self._execute(number, b"SDIFFSTORE", dest, *listed(keys, args))
 
     def sinter(self, keys: KeysT, *args: EncodableT) -> Set[V]:
-        """The members that all sets have."""
+        """Returns the members that all sets have."""
         return self._execute(unordered, b"SINTER", *listed(keys, args))
 
     def sintercard(self, numkeys: int, keys: KeysT, limit: int = 0) -> int:
-        """How many members all sets have, counted up to a limit."""
+        """Returns how many members all sets have, up to a limit."""
         return self._execute(number, b"SINTERCARD", numkeys, *listed(keys), "LIMIT", limit)
 
     def sinterstore(self, dest: EncodableT, keys: KeysT, *args: EncodableT) -> int:
-        """Stores what `sinter` answers; how many members."""
+        """Stores the intersection of sets. Returns its size."""
         return self._execute(number, b"SINTERSTORE", dest, *listed(keys, args))
 
     def sunion(self, keys: KeysT, *args: EncodableT) -> Set[V]:
-        """The members of any of the sets."""
+        """Returns the members of any of the sets."""
         return self._execute(unordered, b"SUNION", *listed(keys, args))
 
     def sunionstore(self, dest: EncodableT, keys: KeysT, *args: EncodableT) -> int:
-        """Stores what `sunion` answers; how many members."""
+        """Stores the union of sets. Returns its size."""
         return self._execute(number, b"SUNIONSTORE", dest, *listed(keys, args))
 
     def smismember(self, name: EncodableT, values: KeysT, *args: EncodableT) -> List[int]:
-        """Which of these are members: 1 or 0 for each."""
+        """Returns 1 for each value that is a member, 0 for the others."""
         return self._execute(as_is, b"SMISMEMBER", name, *listed(values, args))
 
     def spop(self, name: EncodableT, count: Optional[int] = None) -> Union[V, List[V], None]:
-        """Removes a member chosen at random, or a list of them."""
+        """Removes and returns a random member, or a list of them."""
         if count is None:
             return self._execute(as_is, b"SPOP", name)
         return self._execute(as_is, b"SPOP", name, count)
@@ -51,7 +51,7 @@ class Sets(Executor[V]):
     def srandmember(
         self, name: EncodableT, number: Optional[int] = None
     ) -> Union[V, List[V], None]:
-        """A member chosen at random, or a list of them; negative: some may repeat."""
+        """Returns a random member, or a list of them; with a negative number some may repeat."""
         if number is None:
             return self._execute(as_is, b"SRANDMEMBER", name)
         return self._execute(as_is, b"SRANDMEMBER", name, number)

@@ -26,7 +26,7 @@ def expiry(
     pxat: Optional[AbsExpiryT],
     other: Optional[str],
 ) -> List[EncodableT]:
-    """At most one of the ways to say when a key expires, as arguments."""
+    """Returns the arguments for at most one form of expiry."""
     given: List[List[EncodableT]] = []
     if ex is not None:
         given.append(["EX", seconds(ex)])
@@ -44,15 +44,15 @@ def expiry(
 
 
 def flattened(mapping: Mapping[Any, EncodableT]) -> List[EncodableT]:
-    """Keys and values in turn."""
+    """Returns alternating keys and values."""
     return [item for pair in mapping.items() for item in pair]
 
 
 class Strings(Executor[V]):
-    """Commands on strings, beside the regular ones."""
+    """Commands on strings that are not generated."""
 
     def get(self, name: EncodableT) -> Optional[V]:
-        """The value of a key, or None."""
+        """Returns the value of a key, or None."""
         return self._execute(as_is, b"GET", name)
 
     def set(
@@ -68,11 +68,11 @@ class Strings(Executor[V]):
         exat: Optional[AbsExpiryT] = None,
         pxat: Optional[AbsExpiryT] = None,
     ) -> Union[bool, V, None]:
-        """Sets the value of a key: True, or None if nx or xx forbids it.
+        """Sets the value of a key. Returns True, or None if nx or xx forbids it.
 
-        ex and px: it expires after seconds or milliseconds (numbers or timedelta); exat, pxat: at
-        a moment. nx: only a key that does not exist, xx: one that does. keepttl: it keeps its
-        expiry. get: answers with the value it had.
+        ex, px: expire after seconds or milliseconds (numbers or timedelta). exat, pxat: expire at a
+        Unix time or datetime. nx: only if the key does not exist. xx: only if it exists. keepttl:
+        keep the expiry. get: return the old value.
         """
         if ex is px is exat is pxat is None and not (nx or xx or keepttl or get):
             return self._execute(set_result, b"SET", name, value)
@@ -83,11 +83,11 @@ class Strings(Executor[V]):
         return self._execute(as_is if get else set_result, b"SET", name, value, *args)
 
     def incr(self, name: EncodableT, amount: int = 1) -> int:
-        """Adds to a number."""
+        """Adds to the integer of a key."""
         return self._execute(number, b"INCRBY", name, amount)
 
     def decr(self, name: EncodableT, amount: int = 1) -> int:
-        """Takes from a number."""
+        """Subtracts from the integer of a key."""
         return self._execute(number, b"DECRBY", name, amount)
 
     def getex(
@@ -99,12 +99,12 @@ class Strings(Executor[V]):
         pxat: Optional[AbsExpiryT] = None,
         persist: bool = False,
     ) -> Optional[V]:
-        """The value of a key, whose expiry changes."""
+        """Returns the value of a key and changes its expiry."""
         args = expiry(ex, px, exat, pxat, "PERSIST" if persist else None)
         return self._execute(as_is, b"GETEX", name, *args)
 
     def mget(self, keys: KeysT, *args: EncodableT) -> List[Optional[V]]:
-        """The values of keys, None for those that do not exist."""
+        """Returns the values of keys, None for missing ones."""
         return self._execute(as_is, b"MGET", *listed(keys, args))
 
     def mset(self, mapping: Mapping[Any, EncodableT]) -> bool:
@@ -116,11 +116,11 @@ class Strings(Executor[V]):
         return self._execute(flag, b"MSETNX", *flattened(mapping))
 
     def psetex(self, name: EncodableT, time_ms: ExpiryT, value: EncodableT) -> bool:
-        """Sets the value of a key for so many milliseconds."""
+        """Sets the value of a key and expires it after this many milliseconds."""
         return self._execute(ok, b"PSETEX", name, milliseconds(time_ms), value)
 
     def setex(self, name: EncodableT, time: ExpiryT, value: EncodableT) -> bool:
-        """Sets the value of a key for so many seconds."""
+        """Sets the value of a key and expires it after this many seconds."""
         return self._execute(ok, b"SETEX", name, seconds(time), value)
 
     def lcs(
@@ -132,7 +132,7 @@ class Strings(Executor[V]):
         minmatchlen: Optional[int] = 0,
         withmatchlen: Optional[bool] = False,
     ) -> Any:
-        """The longest common subsequence of two values: itself, its length, or its matches."""
+        """Returns the longest common subsequence of two values, its length, or its matches."""
         args: List[EncodableT] = []
         if len:
             args.append("LEN")

@@ -11,7 +11,7 @@ WeightedT = Union[KeysT, Mapping[Any, float]]
 
 
 def limited(start: Optional[int], num: Optional[int]) -> List[EncodableT]:
-    """A part of a range, as arguments."""
+    """Returns the arguments that limit a range."""
     if (start is None) != (num is None):
         raise DataError("``start`` and ``num`` must both be specified")
     return [] if start is None or num is None else ["LIMIT", start, num]
@@ -20,7 +20,7 @@ def limited(start: Optional[int], num: Optional[int]) -> List[EncodableT]:
 def ranged(
     byscore: bool, bylex: bool, desc: bool, offset: Optional[int], num: Optional[int]
 ) -> List[EncodableT]:
-    """What the bounds of a range mean, as arguments."""
+    """Returns the arguments that tell what the bounds of a range mean."""
     if byscore and bylex:
         raise DataError("``byscore`` and ``bylex`` can not be specified together.")
     if (offset is None) != (num is None):
@@ -34,7 +34,7 @@ def ranged(
 def combined(
     keys: WeightedT, aggregate: Optional[str], withscores: bool = False
 ) -> List[EncodableT]:
-    """Keys, perhaps with weights, and how scores are combined, as arguments."""
+    """Returns the arguments for keys, perhaps with weights, and how scores are combined."""
     names = list(keys) if isinstance(keys, Mapping) else listed(keys)
     args: List[EncodableT] = [len(names), *names]
     if isinstance(keys, Mapping):
@@ -47,9 +47,9 @@ def combined(
 
 
 class ZRanges(Executor[V]):
-    """Ranges of sorted sets, and what several have in common.
+    """Ranges of sorted sets, and combinations of several.
 
-    With scores, members come as pairs with them; `zdiff` gives them in turn, as redis-py does.
+    With scores, members and scores come as pairs; `zdiff` alternates them, as redis-py does.
     """
 
     def _range(
@@ -72,7 +72,7 @@ class ZRanges(Executor[V]):
         offset: Optional[int] = None,
         num: Optional[int] = None,
     ) -> Any:
-        """The members of a range: of ranks, of scores (byscore) or of members (bylex)."""
+        """Returns the members of a range: by rank, by score (byscore) or by member (bylex)."""
         args = [name, start, end, *ranged(byscore, bylex, desc, offset, num)]
         return self._range(b"ZRANGE", args, withscores, score_cast_func)
 
@@ -84,7 +84,7 @@ class ZRanges(Executor[V]):
         withscores: bool = False,
         score_cast_func: ScoreCastT = float,
     ) -> Any:
-        """The members of a range, the last one first."""
+        """Returns the members of a range in reverse order."""
         return self._range(b"ZREVRANGE", [name, start, end], withscores, score_cast_func)
 
     def zrangestore(
@@ -99,7 +99,7 @@ class ZRanges(Executor[V]):
         offset: Optional[int] = None,
         num: Optional[int] = None,
     ) -> int:
-        """Stores a range; how many members."""
+        """Stores a range. Returns its size."""
         args = ranged(byscore, bylex, desc, offset, num)
         return self._execute(number, b"ZRANGESTORE", dest, name, start, end, *args)
 
@@ -111,7 +111,7 @@ class ZRanges(Executor[V]):
         start: Optional[int] = None,
         num: Optional[int] = None,
     ) -> List[V]:
-        """The members within the bounds."""
+        """Returns the members within the bounds."""
         return self._execute(as_is, b"ZRANGEBYLEX", name, min, max, *limited(start, num))
 
     def zrevrangebylex(
@@ -122,7 +122,7 @@ class ZRanges(Executor[V]):
         start: Optional[int] = None,
         num: Optional[int] = None,
     ) -> List[V]:
-        """The members within the bounds, the last one first."""
+        """Returns the members within the bounds in reverse order."""
         return self._execute(as_is, b"ZREVRANGEBYLEX", name, max, min, *limited(start, num))
 
     def zrangebyscore(
@@ -135,7 +135,7 @@ class ZRanges(Executor[V]):
         withscores: bool = False,
         score_cast_func: ScoreCastT = float,
     ) -> Any:
-        """The members with scores within the bounds."""
+        """Returns the members with scores within the bounds."""
         args = [name, min, max, *limited(start, num)]
         return self._range(b"ZRANGEBYSCORE", args, withscores, score_cast_func)
 
@@ -149,33 +149,33 @@ class ZRanges(Executor[V]):
         withscores: bool = False,
         score_cast_func: ScoreCastT = float,
     ) -> Any:
-        """The members with scores within the bounds, the last one first."""
+        """Returns the members with scores within the bounds in reverse order."""
         args = [name, max, min, *limited(start, num)]
         return self._range(b"ZREVRANGEBYSCORE", args, withscores, score_cast_func)
 
     def zdiff(self, keys: KeysT, withscores: bool = False) -> List[V]:
-        """The members of the first key that are in no other."""
+        """Returns the members of the first key that no other key has."""
         args = combined(keys, None, withscores)
         return self._execute(texts(self._text), b"ZDIFF", *args)
 
     def zdiffstore(self, dest: EncodableT, keys: KeysT) -> int:
-        """Stores the difference of keys; how many members."""
+        """Stores the difference of keys. Returns its size."""
         return self._execute(number, b"ZDIFFSTORE", dest, *combined(keys, None))
 
     def zinter(
         self, keys: WeightedT, aggregate: Optional[str] = None, withscores: bool = False
     ) -> Any:
-        """The members that are in all keys, which may be a mapping to weights."""
+        """Returns the members that all keys have. Keys may be a mapping to weights."""
         return self._range(b"ZINTER", combined(keys, aggregate), withscores, float)
 
     def zinterstore(
         self, dest: EncodableT, keys: WeightedT, aggregate: Optional[str] = None
     ) -> int:
-        """Stores the intersection of keys; how many members."""
+        """Stores the intersection of keys. Returns its size."""
         return self._execute(number, b"ZINTERSTORE", dest, *combined(keys, aggregate))
 
     def zintercard(self, numkeys: int, keys: KeysT, limit: int = 0) -> int:
-        """How many members are in all keys, counted up to a limit."""
+        """Returns how many members all keys have, up to a limit."""
         return self._execute(number, b"ZINTERCARD", numkeys, *listed(keys), "LIMIT", limit)
 
     def zunion(
@@ -185,11 +185,11 @@ class ZRanges(Executor[V]):
         withscores: bool = False,
         score_cast_func: ScoreCastT = float,
     ) -> Any:
-        """The members that are in any key, which may be a mapping to weights."""
+        """Returns the members that any key has. Keys may be a mapping to weights."""
         return self._range(b"ZUNION", combined(keys, aggregate), withscores, score_cast_func)
 
     def zunionstore(
         self, dest: EncodableT, keys: WeightedT, aggregate: Optional[str] = None
     ) -> int:
-        """Stores the union of keys; how many members."""
+        """Stores the union of keys. Returns its size."""
         return self._execute(number, b"ZUNIONSTORE", dest, *combined(keys, aggregate))

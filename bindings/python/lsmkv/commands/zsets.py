@@ -9,7 +9,7 @@ from .._values import EncodableT, KeysT, V, listed
 
 
 class ZSets(Executor[V]):
-    """Commands on the members of sorted sets, beside the regular ones."""
+    """Commands on the members of sorted sets that are not generated."""
 
     def zadd(
         self,
@@ -22,11 +22,10 @@ class ZSets(Executor[V]):
         gt: bool = False,
         lt: bool = False,
     ) -> Union[int, float, None]:
-        """Gives members scores; how many are new, or with `ch` changed.
+        """Sets the scores of members. Returns how many are new, or with `ch` changed.
 
-        nx: only new members, xx: only those that exist; gt, lt: only to a greater or lesser
-        score; incr: adds to the score of one member and answers with it, None if a condition
-        was not met.
+        nx: only new members. xx: only existing members. gt, lt: only to a greater or lesser score.
+        incr: adds to the score of one member and returns it, None if a condition was not met.
         """
         if not mapping:
             raise DataError("ZADD requires at least one element/score pair")
@@ -45,15 +44,15 @@ class ZSets(Executor[V]):
         return self._execute(as_is, b"ZINCRBY", name, amount, value)
 
     def zcount(self, name: EncodableT, min: EncodableT, max: EncodableT) -> int:
-        """How many members have scores within the bounds."""
+        """Returns how many members have scores within the bounds."""
         return self._execute(number, b"ZCOUNT", name, min, max)
 
     def zlexcount(self, name: EncodableT, min: EncodableT, max: EncodableT) -> int:
-        """How many members are within the bounds."""
+        """Returns how many members are within the bounds."""
         return self._execute(number, b"ZLEXCOUNT", name, min, max)
 
     def zmscore(self, key: EncodableT, members: KeysT) -> List[Optional[float]]:
-        """The scores of members, None for those that do not exist."""
+        """Returns the scores of members, None for missing ones."""
         given = listed(members)
         if not given:
             raise DataError("ZMSCORE members must be a non-empty list")
@@ -66,7 +65,7 @@ class ZSets(Executor[V]):
         withscore: bool = False,
         score_cast_func: ScoreCastT = float,
     ) -> Any:
-        """How many members come before one; None if it is no member."""
+        """Returns how many members come before one; None if it is no member."""
         return self._ranked(b"ZRANK", name, value, withscore, score_cast_func)
 
     def zrevrank(
@@ -76,7 +75,7 @@ class ZSets(Executor[V]):
         withscore: bool = False,
         score_cast_func: ScoreCastT = float,
     ) -> Any:
-        """How many members come after one; None if it is no member."""
+        """Returns how many members come after one; None if it is no member."""
         return self._ranked(b"ZREVRANK", name, value, withscore, score_cast_func)
 
     def _ranked(
@@ -98,14 +97,14 @@ class ZSets(Executor[V]):
     def zpopmax(
         self, name: EncodableT, count: Optional[int] = None
     ) -> List[Tuple[V, float]]:
-        """Removes the members with the greatest scores; they and their scores."""
+        """Removes and returns the members with the greatest scores, with their scores."""
         args = [] if count is None else [count]
         return self._execute(scored(), b"ZPOPMAX", name, *args)
 
     def zpopmin(
         self, name: EncodableT, count: Optional[int] = None
     ) -> List[Tuple[V, float]]:
-        """Removes the members with the least scores; they and their scores."""
+        """Removes and returns the members with the least scores, with their scores."""
         args = [] if count is None else [count]
         return self._execute(scored(), b"ZPOPMIN", name, *args)
 
@@ -117,7 +116,7 @@ class ZSets(Executor[V]):
         max: Optional[bool] = False,
         count: Optional[int] = 1,
     ) -> Any:
-        """Removes members from an end of the first key that exists: its name and they."""
+        """Pops members from an end of the first existing key. Returns its name and the members."""
         if bool(min) == bool(max):
             raise DataError("Either min or max, but not both, must be set")
         args: List[EncodableT] = [num_keys, *listed(keys), "MIN" if min else "MAX"]
@@ -128,7 +127,7 @@ class ZSets(Executor[V]):
     def zrandmember(
         self, key: EncodableT, count: Optional[int] = None, withscores: bool = False
     ) -> Union[V, List[V], None]:
-        """Members by chance, each followed by its score, as text, if wanted."""
+        """Returns random members, each followed by its score as text if wanted."""
         args: List[EncodableT] = [] if count is None else [count]
         if withscores:
             args.append("WITHSCORES")

@@ -1,5 +1,5 @@
-//! Forms that no server of version 7.0 writes: packed sets and streams of 7.2, hashes of 7.4 whose
-//! fields expire, streams of 5.0. Numbers of types and their layout are those of Redis's `rdb.h`.
+//! Encodings that no server of version 7.0 writes: packed sets and streams of 7.2, hashes of 7.4
+//! with expiring fields, streams of 5.0. The type numbers and layouts are those of Redis's `rdb.h`.
 
 use bytes::Bytes;
 
@@ -22,7 +22,7 @@ pub(super) enum Entry<'a> {
     Number(i64),
 }
 
-/// A listpack: the whole length, how many, the entries with their lengths backwards, the end.
+/// A listpack: total size, count, entries each followed by its length backwards, end.
 pub(super) fn listpack(entries: &[Entry<'_>]) -> Vec<u8> {
     let mut body = Vec::new();
     for entry in entries {
@@ -51,7 +51,7 @@ pub(super) fn wide(number: u64) -> Vec<u8> {
     [&[0x81][..], &number.to_be_bytes()].concat()
 }
 
-/// A stream with an entry, a group, a consumer and a pending entry, in the form of `kind`.
+/// A stream of type `kind` with an entry, a group, a consumer and a pending entry.
 pub(super) fn stream(kind: u8) -> Vec<u8> {
     let entries = [Entry::Number(1), Entry::Text("f"), Entry::Text("v")];
     let (id, time) = ([7; 16], NOW.to_le_bytes());
@@ -61,7 +61,7 @@ pub(super) fn stream(kind: u8) -> Vec<u8> {
     bytes.extend([1]);
     bytes.extend([wide(NOW), wide(0)].concat());
     if kind >= STREAM_2 {
-        // The first id, the last deleted one, entries ever added.
+        // The first id, the last deleted id, the number of entries ever added.
         bytes.extend([wide(NOW), wide(0), wide(0), wide(0), vec![1]].concat());
     }
     bytes.extend([1]);
@@ -83,7 +83,7 @@ pub(super) fn stream(kind: u8) -> Vec<u8> {
     bytes
 }
 
-/// A hash with a field that stays, one that will expire and one that has expired.
+/// A hash with one field without expiry, one that will expire and one that has expired.
 pub(super) fn timed_hash(kind: u8) -> Vec<u8> {
     let (earlier, later) = (NOW - 5000, NOW + 5000);
     let packed = || {
@@ -111,7 +111,7 @@ pub(super) fn timed_hash(kind: u8) -> Vec<u8> {
     }
 }
 
-fn told(source: &RdbSource<&[u8]>) -> Vec<(&'static str, u64)> {
+fn skipped(source: &RdbSource<&[u8]>) -> Vec<(&'static str, u64)> {
     source.skipped().iter().map(|(what, count)| (*what, *count)).collect()
 }
 
@@ -133,7 +133,7 @@ fn fields_that_expire_come_without_their_expiry_and_those_that_have_expired_not_
         assert_eq!(source.next().unwrap(), None);
         let expected =
             [("expiries of fields, which are kept without", 1), ("fields that have expired", 1)];
-        assert_eq!(told(&source), expected, "type {kind}");
+        assert_eq!(skipped(&source), expected, "type {kind}");
     }
 }
 
@@ -145,7 +145,7 @@ fn a_hash_of_which_nothing_is_left_is_no_key() {
     let mut source = RdbSource::new(&bytes[..], NOW).unwrap();
     assert_eq!(source.next().unwrap().unwrap().key, "a");
     assert_eq!(source.next().unwrap(), None);
-    assert_eq!(told(&source), [("fields that have expired", 1), ("keys without members", 1)]);
+    assert_eq!(skipped(&source), [("fields that have expired", 1), ("keys without members", 1)]);
 }
 
 #[test]
@@ -172,6 +172,6 @@ fn streams_of_every_version_are_skipped_to_their_end() {
         let mut source = RdbSource::new(&bytes[..], NOW).unwrap();
         assert_eq!(source.next().unwrap().unwrap().key, "a", "type {kind}");
         assert_eq!(source.next().unwrap(), None);
-        assert_eq!(told(&source), [("streams", 1)]);
+        assert_eq!(skipped(&source), [("streams", 1)]);
     }
 }

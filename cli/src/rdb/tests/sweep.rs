@@ -1,5 +1,5 @@
-//! A dump with a key of every form, changed at random: it is read, or refused with a reason, and
-//! nothing panics. What it may allocate is tested with the program (`tests/tools/damaged_dumps.rs`).
+//! A dump with a key of every encoding, damaged at random. The reader accepts it, or refuses it
+//! with a reason, and never panics. `tests/tools/damaged_dumps.rs` tests the memory it takes.
 
 use lsmkv::io::splitmix::SplitMix64;
 
@@ -9,10 +9,10 @@ use super::newer::{
 };
 use super::{NOW, dump, read, short, ziplist};
 use crate::rdb::RdbSource;
-use crate::rdb::members::Open;
+use crate::rdb::members::OpenKey;
 use crate::transfer::{CHUNK_MEMBERS, Source as _};
 
-/// Keys of every type that is known, one after the other.
+/// Keys of every supported type, one after the other.
 pub(super) fn every_form() -> Vec<u8> {
     let pack = listpack(&[Entry::Text("m"), Entry::Number(1)]);
     let list = ziplist(&[b"\x01m", &[0xf2]]);
@@ -53,7 +53,7 @@ pub(super) fn every_form() -> Vec<u8> {
     content
 }
 
-/// Changes some bytes, cuts, doubles a part, or puts in a length that promises too much.
+/// Changes some bytes, cuts, duplicates a part, or inserts a length that is too large.
 fn damage(bytes: &mut Vec<u8>, random: &mut SplitMix64) {
     const LENGTHS: [&[u8]; 5] = [
         &[0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
@@ -86,7 +86,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut SplitMix64) {
 #[test]
 fn the_undamaged_dump_is_read_to_its_end() {
     let chunks = read(&dump(12, &every_form())).unwrap();
-    // All but the module's key and three streams.
+    // All but the key of a module and three streams.
     assert_eq!(chunks.len(), 25 - 4);
 }
 
@@ -99,7 +99,7 @@ fn numbers_of_keys_that_are_promised_may_be_any() {
 
 #[test]
 fn a_pack_that_unfolds_to_many_members_comes_in_parts() {
-    // Two bytes each in the file; some 40 each in memory, if all were there at once.
+    // Two bytes each in the file; some 40 each in memory if all were read at once.
     let count = 300_000;
     let elements = [7u8, 1].repeat(count);
     let mut pack = (elements.len() as u32 + 7).to_le_bytes().to_vec();
@@ -112,7 +112,7 @@ fn a_pack_that_unfolds_to_many_members_comes_in_parts() {
     let mut found = 0;
     while let Some(chunk) = source.next().unwrap() {
         assert!(chunk.body.len() <= CHUNK_MEMBERS);
-        let waiting = source.open.as_ref().map_or(0, Open::waiting);
+        let waiting = source.open.as_ref().map_or(0, OpenKey::waiting);
         assert!(waiting <= 2, "{waiting} members wait in memory");
         found += chunk.body.len();
     }
@@ -128,7 +128,7 @@ fn whatever_is_changed_is_read_or_refused_with_a_reason() {
         let mut content = good.clone();
         damage(&mut content, &mut random);
         let mut bytes = dump(12, &content);
-        // A checksum of zero is none: the forms themselves are to be looked at.
+        // A checksum of zero means none, so the damage itself must be noticed.
         let end = bytes.len();
         bytes[end - 8..].fill(0);
         match read(&bytes) {
@@ -139,6 +139,6 @@ fn whatever_is_changed_is_read_or_refused_with_a_reason() {
             }
         }
     }
-    // Many changes only make other values of it: both happen often.
+    // Many changes only alter a value, so both outcomes are frequent.
     assert!(refused > 5000 && accepted > 1000, "{refused} refused, {accepted} accepted");
 }

@@ -44,20 +44,20 @@ fn verbatim_text_counts_its_format() {
     assert_eq!(written(Protocol::Resp2, write), "$4\r\nab\r\n\r\n");
 }
 
-/// So many bytes and no more.
+/// A limit of this many bytes.
 struct Most(usize);
 
-impl crate::resp::Room for Most {
+impl crate::resp::GrowthLimit for Most {
     fn grant(&self, least: usize, likely: usize) -> Option<usize> {
         (least <= self.0).then_some(likely.min(self.0))
     }
 }
 
-/// Elements whose number is told when all are written, of a transaction that has said so much
-/// before; whether there was room.
+/// Writes elements whose header comes last, after `before` headers of a transaction; returns
+/// whether there was room.
 fn counted_afterwards(out: &mut Vec<u8>, most: usize, before: usize, elements: usize) -> bool {
     let room = Most(most);
-    let mut writer = Writer::within(out, Protocol::Resp2, &room);
+    let mut writer = Writer::with_limit(out, Protocol::Resp2, &room);
     (0..before).for_each(|_| writer.array(1));
     let begin = writer.position();
     (0..elements).for_each(|n| writer.bulk(format!("{n:08}").as_bytes()));
@@ -67,7 +67,7 @@ fn counted_afterwards(out: &mut Vec<u8>, most: usize, before: usize, elements: u
 
 #[test]
 fn a_head_that_comes_last_finds_no_room_or_stands_first() {
-    // An element takes 14 bytes; the head is the last to ask for room.
+    // An element takes 14 bytes; the header is the last to need room.
     for (before, elements) in [(0, 10_000), (1, 10_000), (3, 6000), (0, 5000)] {
         for most in (70_000..70_100).chain([84_000, 140_000, 200_000]) {
             let mut out = b"+OK\r\n".to_vec();
@@ -85,7 +85,7 @@ fn a_head_that_comes_last_finds_no_room_or_stands_first() {
 #[test]
 fn what_is_full_takes_nothing_more() {
     let (mut out, room) = (Vec::new(), Most(70_000));
-    let mut writer = Writer::within(&mut out, Protocol::Resp2, &room);
+    let mut writer = Writer::with_limit(&mut out, Protocol::Resp2, &room);
     writer.bulk(&[b'x'; 100_000]);
     writer.ok();
     writer.bulk(b"short");

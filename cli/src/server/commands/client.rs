@@ -1,47 +1,51 @@
-//! CLIENT.
+//! CLIENT: lists, names, closes and unblocks clients.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Call;
-use crate::server::client::{Client, Fate, ReplyMode};
-use crate::server::clients::ClientInfo;
+use super::subcommand::Subcommand;
+use crate::server::client::{Client, CloseState, ReplyMode};
+use crate::server::client_list::ClientInfo;
 use crate::server::mailbox::Message;
 
+const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand::new("GETNAME", 2, 2, getname),
+    Subcommand::new("ID", 2, 2, id),
+    Subcommand::new("INFO", 2, 2, info),
+    Subcommand::at_least("KILL", 3, kill),
+    Subcommand::at_least("LIST", 2, list),
+    Subcommand::new("NO-EVICT", 3, 3, no_evict),
+    Subcommand::new("REPLY", 3, 3, reply),
+    Subcommand::new("SETINFO", 4, 4, setinfo),
+    Subcommand::new("SETNAME", 3, 3, setname),
+    Subcommand::new("UNBLOCK", 3, 4, unblock),
+];
+
 pub(super) fn client(call: &mut Call<'_, '_>) {
-    match (call.word(1).as_str(), call.argv.len()) {
-        ("ID", 2) => call.out.integer(i64::try_from(call.client.id()).unwrap_or(i64::MAX)),
-        ("GETNAME", 2) => getname(call),
-        ("SETNAME", 3) => match set_name(call.client, call.arg(2)) {
-            Ok(()) => call.out.ok(),
-            Err(text) => call.out.error(text),
-        },
-        ("SETINFO", 4) => setinfo(call),
-        ("INFO", 2) => {
-            let line = line(call, &call.client.info.clone());
-            call.out.verbatim(&line);
+    call.subcommand(SUBCOMMANDS);
+}
+
+fn id(call: &mut Call<'_, '_>) {
+    call.out.integer(i64::try_from(call.client.id()).unwrap_or(i64::MAX));
+}
+
+fn info(call: &mut Call<'_, '_>) {
+    let line = line(call, &call.client.info.clone());
+    call.out.verbatim(&line);
+}
+
+fn no_evict(call: &mut Call<'_, '_>) {
+    match call.word(2).as_str() {
+        word @ ("ON" | "OFF") => {
+            call.client.info.no_evict.store(word == "ON", Relaxed);
+            call.out.ok();
         }
-        ("LIST", _) => list(call),
-        ("KILL", 3..) => kill(call),
-        ("UNBLOCK", 3 | 4) => unblock(call),
-        ("NO-EVICT", 3) => match call.word(2).as_str() {
-            word @ ("ON" | "OFF") => {
-                call.client.info.no_evict.store(word == "ON", Relaxed);
-                call.out.ok();
-            }
-            _ => call.out.error("ERR syntax error"),
-        },
-        ("REPLY", 3) => reply(call),
-        (
-            "ID" | "GETNAME" | "SETNAME" | "SETINFO" | "INFO" | "KILL" | "UNBLOCK" | "NO-EVICT"
-            | "REPLY",
-            _,
-        ) => call.wrong_number(),
-        _ => call.unknown_subcommand(),
+        _ => call.out.error("ERR syntax error"),
     }
 }
 
 fn line(call: &Call<'_, '_>, info: &ClientInfo) -> String {
-    let last = call.server.catalog.name(info.last_command.load(Relaxed));
+    let last = call.server.commands.name(info.last_command.load(Relaxed));
     info.line(call.server.now_ms(), last) + "\n"
 }
 
@@ -54,13 +58,20 @@ fn is_plain(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_graphic)
 }
 
-/// Gives the connection a name; why not if not.
+/// Names the connection; returns the text of the error if the name is not valid.
 pub(super) fn set_name(client: &Client, name: &[u8]) -> Result<(), &'static str> {
     if !is_plain(name) {
         return Err("ERR Client names cannot contain spaces, newlines or special characters.");
     }
     client.info.names.lock().name = String::from_utf8_lossy(name).into_owned();
     Ok(())
+}
+
+fn setname(call: &mut Call<'_, '_>) {
+    match set_name(call.client, call.arg(2)) {
+        Ok(()) => call.out.ok(),
+        Err(text) => call.out.error(text),
+    }
 }
 
 fn setinfo(call: &mut Call<'_, '_>) {
@@ -108,18 +119,18 @@ fn list(call: &mut Call<'_, '_>) {
     call.out.verbatim(&lines);
 }
 
-/// Which clients CLIENT KILL means.
+/// The filter of CLIENT KILL.
 #[derive(Default)]
-struct Filter<'a> {
+struct KillFilter<'a> {
     id: Option<u64>,
     address: Option<&'a [u8]>,
     local_address: Option<&'a [u8]>,
-    /// Of a type or user that nobody here is.
-    nobody: bool,
+    /// Whether the filter names a type or user that no client has.
+    matches_none: bool,
     skip_me: bool,
 }
 
-impl<'a> Filter<'a> {
+impl<'a> KillFilter<'a> {
     fn parse(call: &Call<'a, '_>) -> Result<Self, &'static str> {
         let mut filter = Self { skip_me: true, ..Self::default() };
         for pair in call.rest(2).chunks(2) {
@@ -131,8 +142,8 @@ impl<'a> Filter<'a> {
                 }
                 b"ADDR" => filter.address = Some(value),
                 b"LADDR" => filter.local_address = Some(value),
-                b"TYPE" => filter.nobody |= !value.eq_ignore_ascii_case(b"normal"),
-                b"USER" => filter.nobody |= *value != b"default",
+                b"TYPE" => filter.matches_none |= !value.eq_ignore_ascii_case(b"normal"),
+                b"USER" => filter.matches_none |= *value != b"default",
                 b"SKIPME" => match value.to_ascii_lowercase().as_slice() {
                     b"yes" => filter.skip_me = true,
                     b"no" => filter.skip_me = false,
@@ -144,8 +155,8 @@ impl<'a> Filter<'a> {
         Ok(filter)
     }
 
-    fn means(&self, info: &ClientInfo) -> bool {
-        !self.nobody
+    fn matches(&self, info: &ClientInfo) -> bool {
+        !self.matches_none
             && self.id.is_none_or(|id| id == info.id())
             && self.address.is_none_or(|address| address == info.address.as_bytes())
             && self.local_address.is_none_or(|address| address == info.local_address.as_bytes())
@@ -155,9 +166,9 @@ impl<'a> Filter<'a> {
 fn kill(call: &mut Call<'_, '_>) {
     let by_address = call.argv.len() == 3;
     let filter = if by_address {
-        Ok(Filter { address: Some(call.arg(2)), ..Filter::default() })
+        Ok(KillFilter { address: Some(call.arg(2)), ..KillFilter::default() })
     } else {
-        Filter::parse(call)
+        KillFilter::parse(call)
     };
     let filter = match filter {
         Ok(filter) => filter,
@@ -166,14 +177,14 @@ fn kill(call: &mut Call<'_, '_>) {
     let own = call.client.id();
     let mut killed = 0;
     for info in call.server.clients.list() {
-        if !filter.means(&info) || (filter.skip_me && info.id() == own) {
+        if !filter.matches(&info) || (filter.skip_me && info.id() == own) {
             continue;
         }
         killed += 1;
         if info.id() == own {
-            call.client.fate = Fate::Closes;
+            call.client.close_state = CloseState::AfterReplies;
         } else {
-            call.server.post(info.home.event_loop, Message::Kill(info.home));
+            call.server.post(info.handle.event_loop, Message::Kill(info.handle));
         }
     }
     match (by_address, killed) {
@@ -198,7 +209,7 @@ fn unblock(call: &mut Call<'_, '_>) {
     let found = u64::try_from(id).ok().and_then(|id| call.server.clients.by_id(id));
     match found.filter(|info| info.blocked.load(Relaxed)) {
         Some(info) => {
-            let to = info.home;
+            let to = info.handle;
             call.server.post(to.event_loop, Message::Unblock { to, with_error });
             call.out.integer(1);
         }

@@ -1,43 +1,50 @@
-//! COMMAND: the catalogue, as clients ask for it.
+//! COMMAND: the command table, as clients read it.
 
 use lsmkv::KeyPositions;
 use lsmkv::types::glob_matches;
 
 use super::Call;
+use super::subcommand::Subcommand;
 use crate::resp::Writer;
-use crate::server::catalog::{Entry, Kind};
+use crate::server::command_table::{CommandEntry, CommandKind};
+
+const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand::new("COUNT", 2, 2, count),
+    Subcommand::at_least("DOCS", 2, docs),
+    Subcommand::at_least("GETKEYS", 4, getkeys),
+    Subcommand::at_least("INFO", 2, info),
+    Subcommand::at_least("LIST", 2, list),
+];
 
 pub(super) fn command(call: &mut Call<'_, '_>) {
-    match (call.word(1).as_str(), call.argv.len()) {
-        ("", 1) => {
-            let entries = sorted(call);
-            call.out.array(entries.len());
-            entries.iter().for_each(|entry| describe(call.out, entry));
-        }
-        ("COUNT", 2) => {
-            let count = call.server.catalog.entries().count();
-            call.out.integer(i64::try_from(count).unwrap_or(i64::MAX));
-        }
-        ("LIST", 2 | 5) => list(call),
-        ("INFO", _) => info(call),
-        ("DOCS", _) => docs(call),
-        ("GETKEYS", 4..) => getkeys(call),
-        ("COUNT" | "GETKEYS", _) => call.wrong_number(),
-        ("LIST", _) => call.out.error("ERR syntax error"),
-        _ => call.unknown_subcommand(),
+    match call.argv.len() {
+        1 => describe_all(call),
+        _ => call.subcommand(SUBCOMMANDS),
     }
 }
 
-fn sorted<'a>(call: &Call<'a, '_>) -> Vec<&'a Entry> {
-    let mut entries: Vec<_> = call.server.catalog.entries().collect();
+fn describe_all(call: &mut Call<'_, '_>) {
+    let entries = sorted(call);
+    call.out.array(entries.len());
+    entries.iter().for_each(|entry| describe(call.out, entry));
+}
+
+fn count(call: &mut Call<'_, '_>) {
+    let count = call.server.commands.entries().count();
+    call.out.integer(i64::try_from(count).unwrap_or(i64::MAX));
+}
+
+fn sorted<'a>(call: &Call<'a, '_>) -> Vec<&'a CommandEntry> {
+    let mut entries: Vec<_> = call.server.commands.entries().collect();
     entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     entries
 }
 
 fn list(call: &mut Call<'_, '_>) {
     let mut entries = sorted(call);
-    if call.argv.len() == 5 {
+    if call.argv.len() != 2 {
         match (call.word(2).as_str(), call.word(3).as_str()) {
+            _ if call.argv.len() != 5 => return call.out.error("ERR syntax error"),
             ("FILTERBY", "PATTERN") => {
                 let pattern = call.arg(4).to_ascii_lowercase();
                 entries.retain(|entry| glob_matches(&pattern, entry.name.as_bytes()));
@@ -56,39 +63,37 @@ fn list(call: &mut Call<'_, '_>) {
 
 fn info(call: &mut Call<'_, '_>) {
     if call.argv.len() == 2 {
-        let entries = sorted(call);
-        call.out.array(entries.len());
-        return entries.iter().for_each(|entry| describe(call.out, entry));
+        return describe_all(call);
     }
     call.out.array(call.rest(2).len());
     for name in call.rest(2) {
-        match call.server.catalog.find(name) {
+        match call.server.commands.find(name) {
             Some(entry) => describe(call.out, entry),
             None => call.out.nil(),
         }
     }
 }
 
-fn flags(entry: &Entry) -> Vec<&'static str> {
+fn flags(entry: &CommandEntry) -> Vec<&'static str> {
     let mut flags = vec![match entry.kind {
-        Kind::Own(_) | Kind::Session(_) => "admin",
+        CommandKind::Server(_) | CommandKind::Session(_) => "admin",
         _ if entry.writes => "write",
         _ => "readonly",
     }];
-    if matches!(entry.kind, Kind::Blocking(_)) {
+    if matches!(entry.kind, CommandKind::BlockingPop(_)) {
         flags.push("blocking");
     }
     if matches!(entry.keys, KeyPositions::Counted { .. }) {
         flags.push("movablekeys");
     }
-    if matches!(entry.kind, Kind::Own(own) if own.before_auth) {
+    if entry.before_auth {
         flags.push("no_auth");
     }
     flags
 }
 
-/// A row of COMMAND INFO.
-fn describe(out: &mut Writer<'_>, entry: &Entry) {
+/// Writes the row of a command in COMMAND INFO.
+fn describe(out: &mut Writer<'_>, entry: &CommandEntry) {
     out.array(10);
     out.bulk(entry.name.as_bytes());
     out.integer(entry.arity as i64);
@@ -102,7 +107,7 @@ fn describe(out: &mut Writer<'_>, entry: &Entry) {
     for number in [first as i64, last as i64, step as i64] {
         out.integer(number);
     }
-    // Categories, tips, key specifications, subcommands.
+    // ACL categories, tips, key specifications, subcommands.
     out.set(0);
     out.array(0);
     out.array(0);
@@ -112,15 +117,16 @@ fn describe(out: &mut Writer<'_>, entry: &Entry) {
 fn docs(call: &mut Call<'_, '_>) {
     let entries = match call.rest(2) {
         [] => sorted(call),
-        names => names.iter().filter_map(|name| call.server.catalog.find(name)).collect(),
+        names => names.iter().filter_map(|name| call.server.commands.find(name)).collect(),
     };
     call.out.map(entries.len());
     for entry in entries {
         call.out.bulk(entry.name.as_bytes());
         let fields = [
             ("summary", entry.doc),
-            ("since", "1.0.0"),
+            ("since", entry.since),
             ("group", entry.group),
+            ("complexity", entry.complexity),
             ("syntax", entry.syntax.as_str()),
         ];
         call.out.map(fields.len());
@@ -133,13 +139,13 @@ fn docs(call: &mut Call<'_, '_>) {
 
 fn getkeys(call: &mut Call<'_, '_>) {
     let argv = call.rest(2);
-    let Some(entry) = call.server.catalog.find(call.arg(2)) else {
+    let Some(entry) = call.server.commands.find(call.arg(2)) else {
         return call.out.error("ERR Invalid command specified");
     };
     if entry.keys == KeyPositions::None {
         return call.out.error("ERR The command has no key arguments");
     }
-    if !entry.fits(argv.len()) {
+    if !entry.accepts_count(argv.len()) {
         return call.out.error("ERR Invalid number of arguments specified for command");
     }
     let keys = entry.keys_in(argv);

@@ -1,21 +1,29 @@
-//! CONFIG.
+//! CONFIG: reads and changes the settings.
 
 use lsmkv::types::glob_matches;
 
 use super::Call;
+use super::subcommand::Subcommand;
+use crate::server::counters::Counters;
+
+const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand::at_least("GET", 3, get),
+    Subcommand::new("RESETSTAT", 2, 2, resetstat),
+    Subcommand::new("REWRITE", 2, 2, rewrite),
+    Subcommand::at_least("SET", 4, set),
+];
 
 pub(super) fn config(call: &mut Call<'_, '_>) {
-    match (call.word(1).as_str(), call.argv.len()) {
-        ("GET", 3..) => get(call),
-        ("SET", 4..) => set(call),
-        ("RESETSTAT", 2) => {
-            call.server.counters.iter().for_each(super::super::counters::Counters::reset);
-            call.out.ok();
-        }
-        ("REWRITE", 2) => call.out.error("ERR The server is running without a config file"),
-        ("GET" | "SET" | "RESETSTAT" | "REWRITE", _) => call.wrong_number(),
-        _ => call.unknown_subcommand(),
-    }
+    call.subcommand(SUBCOMMANDS);
+}
+
+fn resetstat(call: &mut Call<'_, '_>) {
+    call.server.counters.iter().for_each(Counters::reset);
+    call.out.ok();
+}
+
+fn rewrite(call: &mut Call<'_, '_>) {
+    call.out.error("ERR The server is running without a config file");
 }
 
 fn get(call: &mut Call<'_, '_>) {

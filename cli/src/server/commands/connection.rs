@@ -1,11 +1,11 @@
-//! AUTH, HELLO, RESET, QUIT.
+//! AUTH, HELLO, RESET, QUIT: the state of a connection.
 
 use super::Call;
 use crate::resp::Protocol;
-use crate::server::client::{Fate, ReplyMode};
+use crate::server::client::{CloseState, ReplyMode};
 
-/// The version of Redis whose commands and replies these are.
-pub(super) const COMPATIBLE: &str = "7.0.15";
+/// The version of Redis whose commands and replies the server follows.
+pub(super) const REDIS_VERSION: &str = "7.0.15";
 
 const WRONG_PASSWORD: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 
@@ -27,7 +27,7 @@ pub(super) fn auth(call: &mut Call<'_, '_>) {
     }
 }
 
-/// Whether this is the password; without one every password is.
+/// Authenticates the client; without a configured password, every password is right.
 fn authenticate(call: &mut Call<'_, '_>, user: &[u8], password: &[u8]) -> bool {
     let settings = &call.server.settings;
     let right =
@@ -36,7 +36,7 @@ fn authenticate(call: &mut Call<'_, '_>, user: &[u8], password: &[u8]) -> bool {
     right
 }
 
-/// What HELLO asks for.
+/// The parsed arguments of HELLO.
 #[derive(Default)]
 struct Hello<'a> {
     protocol: Option<Protocol>,
@@ -108,7 +108,7 @@ fn greet(call: &mut Call<'_, '_>) {
     let (number, id) = (call.client.protocol.number(), call.client.id());
     let out = &mut *call.out;
     out.map(7);
-    for (name, value) in [("server", "redis"), ("version", COMPATIBLE)] {
+    for (name, value) in [("server", "redis"), ("version", REDIS_VERSION)] {
         out.bulk(name.as_bytes());
         out.bulk(value.as_bytes());
     }
@@ -125,7 +125,7 @@ fn greet(call: &mut Call<'_, '_>) {
 }
 
 pub(super) fn reset(call: &mut Call<'_, '_>) {
-    // Leaves a transaction, forgets what is watched, selects database 0.
+    // Ends a transaction, unwatches all keys, selects database 0.
     let _ = call.client.session.command(&[b"RESET"]);
     let client = &mut *call.client;
     client.reply_mode = ReplyMode::On;
@@ -133,12 +133,12 @@ pub(super) fn reset(call: &mut Call<'_, '_>) {
     client.info.no_evict.store(false, std::sync::atomic::Ordering::Relaxed);
     client.info.names.lock().name.clear();
     client.set_protocol(Protocol::Resp2);
-    client.follow_session();
+    client.sync_with_session();
     call.out.set_protocol(Protocol::Resp2);
     call.out.status("RESET");
 }
 
 pub(super) fn quit(call: &mut Call<'_, '_>) {
-    call.client.fate = Fate::Closes;
+    call.client.close_state = CloseState::AfterReplies;
     call.out.ok();
 }

@@ -1,23 +1,31 @@
-//! DEBUG, as far as test suites need it.
+//! DEBUG: the subcommands that test suites need.
 
 use std::time::{Duration, Instant};
 
 use lsmkv::Reply;
 
 use super::Call;
-use crate::server::client::Blocked;
+use super::subcommand::Subcommand;
+use crate::server::client::BlockedState;
+use crate::server::error_reply::error_text;
+
+const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand::at_least("JMAP", 2, ok),
+    Subcommand::new("OBJECT", 3, 3, object),
+    Subcommand::new("SET-ACTIVE-EXPIRE", 3, 3, ok),
+    Subcommand::new("SLEEP", 3, 3, sleep),
+];
 
 pub(super) fn debug(call: &mut Call<'_, '_>) {
-    match (call.word(1).as_str(), call.argv.len()) {
-        ("SLEEP", 3) => sleep(call),
-        // Here a read never sees what has expired, whether it was deleted yet or not.
-        ("JMAP", _) | ("SET-ACTIVE-EXPIRE", 3) => call.out.ok(),
-        ("OBJECT", 3) => object(call),
-        _ => call.unknown_subcommand(),
-    }
+    call.subcommand_or_unknown(SUBCOMMANDS);
 }
 
-/// Only this client sleeps.
+/// A read never sees an expired key, so SET-ACTIVE-EXPIRE has nothing to change.
+fn ok(call: &mut Call<'_, '_>) {
+    call.out.ok();
+}
+
+/// Blocks this client; the server goes on.
 fn sleep(call: &mut Call<'_, '_>) {
     let seconds = std::str::from_utf8(call.arg(2)).ok().and_then(|text| text.parse::<f64>().ok());
     let Some(time) = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) else {
@@ -27,7 +35,8 @@ fn sleep(call: &mut Call<'_, '_>) {
         return call.out.ok();
     }
     let deadline = Instant::now().checked_add(time);
-    call.client.block(Blocked { ticket: None, deadline, finally: Reply::OK, bytes: 0 });
+    let timeout_reply = Reply::OK;
+    call.client.block(BlockedState { ticket: None, deadline, timeout_reply, memory_bytes: 0 });
 }
 
 fn object(call: &mut Call<'_, '_>) {
@@ -42,6 +51,6 @@ fn object(call: &mut Call<'_, '_>) {
         }
         Ok(Reply::Error(text)) => call.out.error(&text),
         Ok(_) => call.out.error("ERR no such key"),
-        Err(error) => call.out.error(&crate::server::execute::failure_text(&error)),
+        Err(error) => call.out.error(&error_text(&error)),
     }
 }

@@ -1,40 +1,55 @@
-//! INFO: sections of `name:value` lines, by the names that clients look for.
+//! INFO: sections of `name:value` lines.
 
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
-use lsmkv::types::StatValue;
+use lsmkv::StatValue;
 
 use super::Call;
-use super::connection::COMPATIBLE;
+use super::connection::REDIS_VERSION;
+use crate::server::clock::unix_seconds;
 use crate::server::counters::{CallCounts, Counter, Counters};
-use crate::server::shared::{Server, unix_seconds};
+use crate::server::shared::Server;
 
-type Section = (&'static str, fn(&Server, &mut Lines));
+/// A section of INFO.
+struct Section {
+    name: &'static str,
+    write: fn(&Server, &mut SectionText),
+    /// Whether INFO without arguments leaves the section out.
+    on_demand: bool,
+}
 
-/// In the order in which they are shown; the last ones only when they are asked for.
+impl Section {
+    const fn new(name: &'static str, write: fn(&Server, &mut SectionText)) -> Self {
+        Self { name, write, on_demand: false }
+    }
+
+    const fn on_demand(self) -> Self {
+        Self { on_demand: true, ..self }
+    }
+}
+
+/// The sections in the order of the reply.
 const SECTIONS: &[Section] = &[
-    ("server", server),
-    ("clients", clients),
-    ("memory", memory),
-    ("persistence", persistence),
-    ("stats", stats),
-    ("replication", replication),
-    ("cpu", cpu),
-    ("errorstats", errorstats),
-    ("cluster", cluster),
-    ("keyspace", keyspace),
-    ("commandstats", commandstats),
-    ("lsmkv", lsmkv_stats),
+    Section::new("server", server),
+    Section::new("clients", clients),
+    Section::new("memory", memory),
+    Section::new("persistence", persistence),
+    Section::new("stats", stats),
+    Section::new("replication", replication),
+    Section::new("cpu", cpu),
+    Section::new("errorstats", errorstats),
+    Section::new("cluster", cluster),
+    Section::new("keyspace", keyspace),
+    Section::new("commandstats", commandstats).on_demand(),
+    Section::new("lsmkv", lsmkv_stats).on_demand(),
 ];
-
-const ON_DEMAND: [&str; 2] = ["commandstats", "lsmkv"];
 
 /// The text of a section.
 #[derive(Default)]
-struct Lines(String);
+struct SectionText(String);
 
-impl Lines {
+impl SectionText {
     fn add(&mut self, name: &str, value: impl Display) {
         // Writing to a string does not fail.
         let _ = write!(self.0, "{name}:{value}\r\n");
@@ -49,26 +64,26 @@ pub(super) fn info(call: &mut Call<'_, '_>) {
         .collect();
     let all = asked.iter().any(|name| name == "all" || name == "everything");
     let usual = asked.is_empty() || asked.iter().any(|name| name == "default");
-    let wanted = |name: &str| {
-        all || (usual && !ON_DEMAND.contains(&name)) || asked.iter().any(|other| other == name)
+    let wanted = |section: &&Section| {
+        all || (usual && !section.on_demand) || asked.iter().any(|other| other == section.name)
     };
     let mut text = String::new();
-    for (name, section) in SECTIONS.iter().filter(|(name, _)| wanted(name)) {
-        let mut lines = Lines::default();
-        section(call.server, &mut lines);
+    for section in SECTIONS.iter().filter(wanted) {
+        let mut lines = SectionText::default();
+        (section.write)(call.server, &mut lines);
         if !text.is_empty() {
             text.push_str("\r\n");
         }
-        let (first, rest) = name.split_at_checked(1).unwrap_or_default();
+        let (first, rest) = section.name.split_at_checked(1).unwrap_or_default();
         // Writing to a string does not fail.
         let _ = write!(text, "# {}{rest}\r\n{}", first.to_ascii_uppercase(), lines.0);
     }
     call.out.verbatim(&text);
 }
 
-fn server(server: &Server, lines: &mut Lines) {
+fn server(server: &Server, lines: &mut SectionText) {
     let uptime = server.started.elapsed().as_secs();
-    lines.add("redis_version", COMPATIBLE);
+    lines.add("redis_version", REDIS_VERSION);
     lines.add("redis_mode", "standalone");
     lines.add("lsmkv_version", env!("CARGO_PKG_VERSION"));
     lines.add("os", std::env::consts::OS);
@@ -84,7 +99,7 @@ fn server(server: &Server, lines: &mut Lines) {
     lines.add("io_threads_active", server.counters.len());
 }
 
-fn clients(server: &Server, lines: &mut Lines) {
+fn clients(server: &Server, lines: &mut SectionText) {
     let all = server.clients.list();
     let most = |sizes: &mut dyn Iterator<Item = usize>| sizes.max().unwrap_or(0);
     lines.add("connected_clients", all.len());
@@ -100,7 +115,7 @@ fn clients(server: &Server, lines: &mut Lines) {
     lines.add("clients_in_timeout_table", 0);
 }
 
-fn memory(server: &Server, lines: &mut Lines) {
+fn memory(server: &Server, lines: &mut SectionText) {
     let engine = server.db.engine_stats();
     let buffers: usize = server.clients.list().iter().map(|info| info.buffered()).sum();
     let held = engine.memtable_bytes + engine.cache_bytes + engine.resident_bytes;
@@ -114,7 +129,7 @@ fn memory(server: &Server, lines: &mut Lines) {
     lines.add("mem_allocator", "mimalloc");
 }
 
-/// What the system says this process takes.
+/// A memory figure of this process, from the operating system.
 fn process_bytes(field: &str) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;
@@ -122,13 +137,13 @@ fn process_bytes(field: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-fn persistence(server: &Server, lines: &mut Lines) {
-    let status = if server.saves.last_failed() { "err" } else { "ok" };
+fn persistence(server: &Server, lines: &mut SectionText) {
+    let status = if server.background_save.last_failed() { "err" } else { "ok" };
     let engine = server.db.engine_stats();
     lines.add("loading", 0);
     lines.add("async_loading", 0);
-    lines.add("rdb_bgsave_in_progress", u8::from(server.saves.is_running()));
-    lines.add("rdb_last_save_time", server.saves.last_s());
+    lines.add("rdb_bgsave_in_progress", u8::from(server.background_save.is_running()));
+    lines.add("rdb_last_save_time", server.background_save.last_s());
     lines.add("rdb_last_bgsave_status", status);
     lines.add("aof_enabled", 1);
     lines.add("aof_rewrite_in_progress", 0);
@@ -141,7 +156,7 @@ fn sum(server: &Server, of: impl Fn(&Counters) -> &Counter) -> u64 {
     server.counters.iter().map(|counters| of(counters).get()).sum()
 }
 
-fn stats(server: &Server, lines: &mut Lines) {
+fn stats(server: &Server, lines: &mut SectionText) {
     lines.add("total_connections_received", sum(server, |c| &c.connections));
     lines.add("total_commands_processed", sum(server, |c| &c.commands));
     lines.add("total_net_input_bytes", sum(server, |c| &c.input_bytes));
@@ -156,39 +171,39 @@ fn stats(server: &Server, lines: &mut Lines) {
     lines.add("latest_fork_usec", 0);
 }
 
-fn replication(_: &Server, lines: &mut Lines) {
+fn replication(_: &Server, lines: &mut SectionText) {
     lines.add("role", "master");
     lines.add("connected_slaves", 0);
     lines.add("master_failover_state", "no-failover");
     lines.add("master_repl_offset", 0);
 }
 
-fn cpu(_: &Server, lines: &mut Lines) {
+fn cpu(_: &Server, lines: &mut SectionText) {
     let Some((user, system)) = cpu_seconds() else { return };
     lines.add("used_cpu_sys", format_args!("{system:.6}"));
     lines.add("used_cpu_user", format_args!("{user:.6}"));
 }
 
-/// Seconds of this process in user mode and in the kernel.
+/// The CPU seconds of this process, in user mode and in the kernel.
 fn cpu_seconds() -> Option<(f64, f64)> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The program's name, in brackets, may hold blanks.
+    // The name of the program, in parentheses, may contain spaces.
     let rest = text.rsplit_once(')')?.1;
     let mut ticks = rest.split_whitespace().skip(11);
     let mut next = || Some(ticks.next()?.parse::<f64>().ok()? / 100.0);
     Some((next()?, next()?))
 }
 
-fn errorstats(server: &Server, lines: &mut Lines) {
+fn errorstats(server: &Server, lines: &mut SectionText) {
     lines.add("errorstat_ALL", format_args!("count={}", sum(server, |c| &c.errors)));
 }
 
-fn cluster(_: &Server, lines: &mut Lines) {
+fn cluster(_: &Server, lines: &mut SectionText) {
     lines.add("cluster_enabled", 0);
 }
 
-fn commandstats(server: &Server, lines: &mut Lines) {
-    for entry in server.catalog.entries() {
+fn commandstats(server: &Server, lines: &mut SectionText) {
+    for entry in server.commands.entries() {
         let counts = Counters::calls_of(&server.counters, entry.index);
         let CallCounts { ran, failed, rejected, micros } = counts;
         if counts != CallCounts::default() {
@@ -202,8 +217,8 @@ fn commandstats(server: &Server, lines: &mut Lines) {
     }
 }
 
-/// What the store says of itself.
-fn lsmkv_stats(server: &Server, lines: &mut Lines) {
+/// The statistics of the store.
+fn lsmkv_stats(server: &Server, lines: &mut SectionText) {
     for stat in server.db.stats().unwrap_or_default() {
         match stat.value {
             StatValue::Count(count) => lines.add(stat.name, count),
@@ -220,7 +235,7 @@ fn stat(server: &Server, name: &str) -> u64 {
     }
 }
 
-fn keyspace(server: &Server, lines: &mut Lines) {
+fn keyspace(server: &Server, lines: &mut SectionText) {
     let databases = server.settings.value("databases").parse().unwrap_or(0);
     let sample = |number| server.keyspace.sample(&server.db.select(number)?);
     let samples: Vec<_> =

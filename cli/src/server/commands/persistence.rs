@@ -1,18 +1,18 @@
-//! SAVE, BGSAVE, LASTSAVE, SHUTDOWN.
+//! SAVE, BGSAVE, LASTSAVE, SHUTDOWN: flushes, and the end of the server.
 
 use super::Call;
-use crate::server::client::Fate;
-use crate::server::execute::failure_text;
+use crate::server::client::CloseState;
+use crate::server::error_reply::error_text;
 
 pub(super) fn save(call: &mut Call<'_, '_>) {
-    match call.server.saves.save(&call.server.db) {
+    match call.server.background_save.save(&call.server.db) {
         Ok(()) => call.out.ok(),
-        Err(error) => call.out.error(&failure_text(&error)),
+        Err(error) => call.out.error(&error_text(&error)),
     }
 }
 
 pub(super) fn bgsave(call: &mut Call<'_, '_>) {
-    if call.server.saves.start(&call.server.db) {
+    if call.server.background_save.start(&call.server.db) {
         call.out.status("Background saving started");
     } else {
         call.out.error("ERR Background save already in progress");
@@ -20,7 +20,7 @@ pub(super) fn bgsave(call: &mut Call<'_, '_>) {
 }
 
 pub(super) fn lastsave(call: &mut Call<'_, '_>) {
-    call.out.integer(i64::try_from(call.server.saves.last_s()).unwrap_or(i64::MAX));
+    call.out.integer(i64::try_from(call.server.background_save.last_s()).unwrap_or(i64::MAX));
 }
 
 pub(super) fn shutdown(call: &mut Call<'_, '_>) {
@@ -33,6 +33,6 @@ pub(super) fn shutdown(call: &mut Call<'_, '_>) {
     if !call.rest(1).iter().all(known) {
         return call.out.error("ERR syntax error");
     }
-    call.client.fate = Fate::Closes;
+    call.client.close_state = CloseState::AfterReplies;
     call.server.stop();
 }

@@ -1,4 +1,4 @@
-//! New connections.
+//! Accepts new connections.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use mio::Token;
 
 use super::{EventLoop, FIRST_CONNECTION};
 use crate::server::client::Client;
-use crate::server::clients::{ClientInfo, Home};
+use crate::server::client_list::{ClientHandle, ClientInfo};
 use crate::server::connection::Connection;
 use crate::server::counters::Counters;
 use crate::server::mailbox::Message;
@@ -18,27 +18,27 @@ impl EventLoop {
         self.server.counters.get(self.index)
     }
 
-    /// Accepts all that knock at a listener, and hands them out in turn.
+    /// Accepts all waiting connections of a listener and hands them out to the loops in turn.
     pub(super) fn accept(&mut self, listener: usize) {
         let server = Arc::clone(&self.server);
         while let Some(socket) = self.listeners.get(listener) {
             let stream = match socket.accept() {
                 Ok(stream) => stream,
-                Err(error) if is_passing(error.kind()) => continue,
-                // Without descriptors it is tried again at the next tick.
+                Err(error) if is_transient(error.kind()) => continue,
+                // Without descriptors, the next tick tries again.
                 Err(_) => return,
             };
             let name = socket.name();
-            if !server.clients.admit(server.settings.max_clients()) {
+            if !server.clients.reserve(server.settings.max_clients()) {
                 self.reject(stream);
                 continue;
             }
             let loops = server.counters.len().max(1);
-            self.next_home = (self.next_home + 1) % loops;
-            if self.next_home == self.index {
+            self.last_assigned = (self.last_assigned + 1) % loops;
+            if self.last_assigned == self.index {
                 self.adopt(stream, &name);
             } else {
-                server.post(self.next_home, Message::Adopt(stream, name));
+                server.post(self.last_assigned, Message::NewConnection(stream, name));
             }
         }
     }
@@ -47,26 +47,26 @@ impl EventLoop {
         if let Some(counters) = self.counters() {
             counters.rejected.add(1);
         }
-        // It is closed whether it heard this or not.
+        // The stream closes whether or not the client reads this.
         let _ = std::io::Write::write(&mut stream, b"-ERR max number of clients reached\r\n");
     }
 
-    /// Makes a connection one of this loop's.
+    /// Adds a connection to this loop.
     pub(super) fn adopt(&mut self, mut stream: Stream, listener: &str) {
-        let slot = self.free.pop().unwrap_or(self.connections.len());
+        let slot = self.free_slots.pop().unwrap_or(self.connections.len());
         if stream.register(self.poll.registry(), Token(FIRST_CONNECTION + slot)).is_err() {
-            self.server.clients.dismiss();
-            return self.free.push(slot);
+            self.server.clients.release();
+            return self.free_slots.push(slot);
         }
         let (server, now_ms) = (&self.server, self.server.now_ms());
         let (address, local_address) = stream.addresses(listener);
-        let home = Home { event_loop: self.index, slot, id: server.clients.next_id() };
+        let handle = ClientHandle { event_loop: self.index, slot, id: server.clients.next_id() };
         let info = Arc::new(ClientInfo {
             address,
             local_address,
             descriptor: stream.descriptor(),
             is_unix: matches!(stream, Stream::Unix(_)),
-            ..ClientInfo::new(home, now_ms)
+            ..ClientInfo::new(handle, now_ms)
         });
         server.clients.add(Arc::clone(&info));
         if let Some(counters) = self.counters() {
@@ -83,7 +83,7 @@ impl EventLoop {
     }
 }
 
-/// Whether the next one may be accepted all the same.
-fn is_passing(kind: ErrorKind) -> bool {
+/// Whether the loop can go on to accept the next connection.
+fn is_transient(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Interrupted | ErrorKind::ConnectionAborted)
 }

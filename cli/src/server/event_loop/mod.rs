@@ -1,19 +1,18 @@
-//! An event loop: one thread, many connections, nothing that blocks but the store itself.
+//! An event loop: one thread that serves many connections. Only calls of the store block it.
 //!
-//! The first loop also accepts, and hands new connections out in turn. Events are edges: a
-//! connection remembers that its socket has more to give or to take, and is ready until it has
-//! not. Each ready connection gets a turn, then all the others, so that a client that sends
-//! without end delays nobody for longer than a turn.
+//! The first loop also accepts connections and hands them out to all loops in turn. Events are
+//! edge-triggered: a connection remembers that its socket may have more bytes or room, and stays
+//! ready until it has not. Each ready connection gets one turn per round, so a client that sends
+//! without end delays the others by one turn at most.
 //!
-//! Small commands of all connections run together at the end of the round, or when there are
-//! enough of them, and then all replies are sent: the fewer commits, and the fewer times a client
-//! is woken, the more is done. When replies must be durable they are sent at the end of the round,
-//! after one flush of the device for all that it wrote.
+//! Small commands of all connections run as one batch, at the end of the round or when the batch is
+//! full. Then the loop sends all replies: fewer commits and fewer wake-ups of clients give more
+//! throughput. When replies must be durable, the loop sends them at the end of the round, after one
+//! flush of the device for all writes.
 
 mod accept;
-mod group;
-mod upkeep;
-mod waits;
+mod blocking;
+mod maintenance;
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,44 +22,44 @@ use std::time::{Duration, Instant};
 use lsmkv::{Error, ErrorKind};
 use mio::{Events, Poll, Token};
 
-use super::arrivals::Arrivals;
-use super::client::Fate;
-use super::connection::{Connection, Turn, Turned};
+use super::client::CloseState;
+use super::command_batch::{BatchRunner, CommandBatch};
+use super::connection::{Connection, Turn, TurnOutcome};
+use super::input_buffer::InputBuffer;
 use super::shared::Server;
 use super::stream::Listener;
-use super::together::Group;
 
-/// The token of the mailbox.
+/// The poll token of the mailbox.
 pub(crate) const MAILBOX: Token = Token(usize::MAX);
-/// Tokens below are listeners, those from here on connections.
+/// Smaller poll tokens are listeners; this and larger ones are connections.
 const FIRST_CONNECTION: usize = 1 << 10;
-/// Once so many connections have replies, they are sent before the others get their turns.
-const ENOUGH_UNSENT: usize = 16;
-/// How often idle clients and memory are looked at.
+/// The loop sends replies during a round once this many connections have some.
+const SEND_THRESHOLD: usize = 16;
+/// The interval between two checks of idle clients and memory.
 const TICK: Duration = Duration::from_millis(500);
 
-/// See the module's documentation.
+/// The state of one event loop.
 pub(crate) struct EventLoop {
     index: usize,
     server: Arc<Server>,
     poll: Poll,
     listeners: Vec<Listener>,
     connections: Vec<Option<Box<Connection>>>,
-    free: Vec<usize>,
-    /// Those that get a turn in the next round.
+    free_slots: Vec<usize>,
+    /// Slots of connections that get a turn in the next round.
     ready: Vec<usize>,
-    /// Those that get one in this.
+    /// Slots of connections that get a turn in this round.
     current: Vec<usize>,
-    /// Those whose replies wait to be sent.
-    unsent: Vec<usize>,
-    /// When clients that wait have waited long enough.
+    /// Slots of connections with pending replies.
+    pending_replies: Vec<usize>,
+    /// Deadlines of blocked clients, with slot and client id.
     deadlines: BTreeSet<(Instant, usize, u64)>,
-    /// What the connections of this round have sent.
-    arrivals: Arrivals,
-    /// Those commands in it that run together.
-    group: Group,
+    /// Bytes received in this round.
+    input: InputBuffer,
+    batch: CommandBatch,
     next_tick: Instant,
-    next_home: usize,
+    /// The loop that got the last accepted connection.
+    last_assigned: usize,
 }
 
 impl EventLoop {
@@ -79,19 +78,19 @@ impl EventLoop {
             poll,
             listeners,
             connections: Vec::new(),
-            free: Vec::new(),
+            free_slots: Vec::new(),
             ready: Vec::new(),
             current: Vec::new(),
-            unsent: Vec::new(),
+            pending_replies: Vec::new(),
             deadlines: BTreeSet::new(),
-            arrivals: Arrivals::new(),
-            group: Group::default(),
+            input: InputBuffer::new(),
+            batch: CommandBatch::default(),
             next_tick: Instant::now() + TICK,
-            next_home: 0,
+            last_assigned: 0,
         })
     }
 
-    /// Serves until the server stops.
+    /// Serves connections until the server stops.
     pub(crate) fn run(&mut self) {
         let mut events = Events::with_capacity(1024);
         while !self.server.is_stopping() {
@@ -104,14 +103,14 @@ impl EventLoop {
                     return self.server.stop();
                 }
             }
-            events.iter().for_each(|event| self.take_event(event));
-            self.end_waits();
+            events.iter().for_each(|event| self.handle_event(event));
+            self.expire_deadlines();
             if Instant::now() >= self.next_tick {
                 self.tick();
             }
-            self.round();
+            self.run_round();
         }
-        self.farewell();
+        self.shut_down();
     }
 
     fn timeout(&self) -> Duration {
@@ -122,17 +121,14 @@ impl EventLoop {
         soonest.min(self.next_tick).saturating_duration_since(Instant::now())
     }
 
-    fn take_event(&mut self, event: &mio::event::Event) {
+    fn handle_event(&mut self, event: &mio::event::Event) {
         match event.token() {
-            MAILBOX => self.read_mail(),
+            MAILBOX => self.process_messages(),
             Token(listener) if listener < FIRST_CONNECTION => self.accept(listener),
             Token(token) => {
                 let slot = token - FIRST_CONNECTION;
-                let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_mut)
-                else {
-                    return;
-                };
-                connection.hung_up |= event.is_read_closed();
+                let Some(connection) = self.connection_at(slot) else { return };
+                connection.peer_closed |= event.is_read_closed();
                 connection.readable |= event.is_readable() || event.is_read_closed();
                 connection.writable |= event.is_writable();
                 self.make_ready(slot);
@@ -140,8 +136,12 @@ impl EventLoop {
         }
     }
 
+    fn connection_at(&mut self, slot: usize) -> Option<&mut Connection> {
+        self.connections.get_mut(slot)?.as_deref_mut()
+    }
+
     fn make_ready(&mut self, slot: usize) {
-        if let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_mut)
+        if let Some(connection) = self.connection_at(slot)
             && !connection.is_ready
         {
             connection.is_ready = true;
@@ -149,128 +149,138 @@ impl EventLoop {
         }
     }
 
-    /// Gives each ready connection a turn, and sends the replies.
-    fn round(&mut self) {
+    /// Gives each ready connection a turn and sends the replies.
+    fn run_round(&mut self) {
         let now_ms = self.server.now_ms();
         let mut current = std::mem::take(&mut self.current);
         std::mem::swap(&mut current, &mut self.ready);
         for slot in current.drain(..) {
-            if !self.arrivals.has_room() {
-                self.run_group();
-                self.arrivals.clear();
+            if !self.input.has_room() {
+                self.run_batch();
+                self.input.clear();
             }
-            self.turn(slot, now_ms);
-            let enough = self.group.is_empty() && self.unsent.len() >= ENOUGH_UNSENT;
+            self.run_turn(slot, now_ms);
+            let enough = self.batch.is_empty() && self.pending_replies.len() >= SEND_THRESHOLD;
             if enough && !self.server.settings.durable() {
-                self.send_all(false);
+                self.send_replies(false);
             }
         }
         self.current = current;
-        self.run_group();
-        self.arrivals.clear();
-        self.send_all(self.server.settings.durable());
+        self.run_batch();
+        self.input.clear();
+        self.send_replies(self.server.settings.durable());
     }
 
-    fn turn(&mut self, slot: usize, now_ms: u64) {
+    fn run_turn(&mut self, slot: usize, now_ms: u64) {
         let server = Arc::clone(&self.server);
         let Some(counters) = server.counters.get(self.index) else { return };
-        let mut goes_on = false;
+        let mut resumes = false;
         loop {
             let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_deref_mut)
             else {
                 return;
             };
             connection.is_ready = false;
-            let (arrivals, group) = (&mut self.arrivals, &mut self.group);
-            let mut turn = Turn { server: &server, counters, arrivals, group, slot, now_ms };
-            let run = || match goes_on {
+            let (input, batch) = (&mut self.input, &mut self.batch);
+            let mut turn = Turn { server: &server, counters, input, batch, slot, now_ms };
+            let run = || match resumes {
                 false => connection.turn(&mut turn),
-                true => connection.go_on(&mut turn),
+                true => connection.resume(&mut turn),
             };
             match catch_unwind(AssertUnwindSafe(run)) {
-                Ok(Turned::Over) => break,
-                Ok(Turned::NeedsGroup) => {
-                    goes_on = true;
-                    self.run_group();
+                Ok(TurnOutcome::Done) => break,
+                Ok(TurnOutcome::NeedsBatch) => {
+                    resumes = true;
+                    self.run_batch();
                 }
                 Err(_) => {
-                    connection.client.fate = Fate::Dies;
-                    self.panicked();
+                    connection.client.close_state = CloseState::Now;
+                    self.degrade_store();
                     break;
                 }
             }
         }
-        self.note_turn(slot);
+        self.finish_turn(slot);
     }
 
-    /// What a command had done that panicked is unknown: nothing more is written until a restart.
-    fn panicked(&self) {
+    /// Runs the batched commands of all connections.
+    fn run_batch(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let server = Arc::clone(&self.server);
+        let Some(counters) = server.counters.get(self.index) else { return };
+        let connections = self.connections.as_mut_slice();
+        let mut runner = BatchRunner { server: &server, counters, connections };
+        if runner.run(&mut self.batch, &mut self.input).is_err() {
+            self.degrade_store();
+        }
+    }
+
+    /// Refuses all writes until a restart: nobody knows what a command had done that panicked.
+    fn degrade_store(&self) {
         self.server.db.degrade(&Error::new(ErrorKind::Panic, "a command panicked"));
     }
 
-    /// Remembers what the turn left behind.
-    fn note_turn(&mut self, slot: usize) {
+    /// Records the deadline and the replies that a turn has left.
+    fn finish_turn(&mut self, slot: usize) {
         let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_deref_mut) else {
             return;
         };
         if let Some(at) = connection.client.blocked.as_ref().and_then(|blocked| blocked.deadline) {
             self.deadlines.insert((at, slot, connection.client.id()));
         }
-        if !connection.is_unsent {
-            connection.is_unsent = true;
-            self.unsent.push(slot);
+        if !connection.has_pending_reply {
+            connection.has_pending_reply = true;
+            self.pending_replies.push(slot);
         }
     }
 
-    fn keep(&mut self, slot: usize, connection: Box<Connection>) {
+    /// Puts a connection back into its slot, or closes it if it is over.
+    fn put_back(&mut self, slot: usize, connection: Box<Connection>) {
+        if connection.should_close() {
+            return self.close(slot, connection);
+        }
+        let wants_turn = connection.wants_turn();
         if let Some(place) = self.connections.get_mut(slot) {
             *place = Some(connection);
         }
-    }
-
-    /// Back to its place, or closed if it is over.
-    fn put_back(&mut self, slot: usize, connection: Box<Connection>) {
-        if connection.is_over() {
-            return self.close(slot, connection);
-        }
-        let again = connection.wants_turn();
-        self.keep(slot, connection);
-        if again {
+        if wants_turn {
             self.make_ready(slot);
         }
     }
 
-    /// Sends the replies there are, if they are to be durable once all that was written is: also by
-    /// other threads, as who reads may have seen it. If that cannot be had, whoever wrote is told
-    /// nothing: its connection is closed. Who only reads is served as long as the store is.
-    fn send_all(&mut self, durable: bool) {
+    /// Sends all pending replies. If `durable`, it first flushes all writes, including those of
+    /// other threads, because a reader may have seen them. If the flush fails, every client that
+    /// has written is closed without a reply; clients that only read are still served.
+    fn send_replies(&mut self, durable: bool) {
         let server = Arc::clone(&self.server);
         let Some(counters) = server.counters.get(self.index) else { return };
-        let mut unsent = std::mem::take(&mut self.unsent);
-        let wrote = |slot: &usize| {
+        let mut pending = std::mem::take(&mut self.pending_replies);
+        let has_written = |slot: &usize| {
             let connection = self.connections.get(*slot).and_then(Option::as_ref);
-            connection.is_some_and(|connection| connection.client.wrote)
+            connection.is_some_and(|connection| connection.client.has_written)
         };
-        let others = server.counters.len() > 1 && !unsent.is_empty();
-        let flushes = durable && (others || unsent.iter().any(wrote));
+        let other_threads = server.counters.len() > 1 && !pending.is_empty();
+        let flushes = durable && (other_threads || pending.iter().any(has_written));
         let flushed = if flushes { server.db.sync() } else { Ok(()) };
         if let Err(error) = &flushed {
             server.note_failure(error);
         }
         let now_ms = server.now_ms();
-        for slot in unsent.drain(..) {
+        for slot in pending.drain(..) {
             let Some(mut connection) = self.connections.get_mut(slot).and_then(Option::take) else {
                 continue;
             };
-            connection.is_unsent = false;
-            let wrote = std::mem::take(&mut connection.client.wrote);
-            if wrote && flushed.is_err() {
-                connection.client.fate = Fate::Dies;
+            connection.has_pending_reply = false;
+            let has_written = std::mem::take(&mut connection.client.has_written);
+            if has_written && flushed.is_err() {
+                connection.client.close_state = CloseState::Now;
             } else {
                 connection.send(counters, now_ms);
             }
             self.put_back(slot, connection);
         }
-        self.unsent = unsent;
+        self.pending_replies = pending;
     }
 }

@@ -1,22 +1,22 @@
-//! What INFO says of a Redis server that keys come from.
+//! Facts about a Redis server from INFO.
 
 use crate::failure::Failure;
-use crate::transfer::client::Client;
+use crate::transfer::client::RedisClient;
 
-/// What a server calls itself from its start to its end.
-pub(super) fn life(client: &mut Client) -> Result<String, Failure> {
-    let info = client.ask_words(&["INFO", "server"])?.text().unwrap_or_default();
+/// The server's run id, which changes at every start; empty if the server has none.
+pub(super) fn run_id(client: &mut RedisClient) -> Result<String, Failure> {
+    let info = client.call_words(&["INFO", "server"])?.text().unwrap_or_default();
     let info = String::from_utf8_lossy(&info);
     let named = info.lines().find_map(|line| line.strip_prefix("run_id:"));
     Ok(named.unwrap_or_default().trim().to_owned())
 }
 
-/// The databases that have keys, and how many keys these have.
+/// The databases with keys, and their total number of keys.
 pub(super) fn populated(
-    client: &mut Client,
+    client: &mut RedisClient,
     wanted: Option<u32>,
 ) -> Result<(Vec<u32>, u64), Failure> {
-    let info = client.ask_words(&["INFO", "keyspace"])?.text().unwrap_or_default();
+    let info = client.call_words(&["INFO", "keyspace"])?.text().unwrap_or_default();
     let info = String::from_utf8_lossy(&info);
     let (mut databases, mut keys) = (Vec::new(), 0);
     for line in info.lines() {

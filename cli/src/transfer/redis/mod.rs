@@ -1,4 +1,4 @@
-//! Redis servers that keys come from and go to.
+//! Redis servers as sources and sinks.
 
 mod info;
 mod sink;
@@ -11,7 +11,7 @@ use super::Command;
 pub(crate) use sink::RedisSink;
 pub(crate) use source::RedisSource;
 
-/// A command of these words.
+/// A command with these arguments.
 fn words(texts: &[&[u8]]) -> Command {
     texts.iter().map(|text| Bytes::copy_from_slice(text)).collect()
 }

@@ -1,73 +1,77 @@
-//! A Redis server as a sink: each key replaces what was there, commands are pipelined.
+//! A Redis server as a sink. Each key replaces its old value, and commands are pipelined.
 //!
-//! Commands of a copy that was killed may still be on their way to the server when the next one
-//! begins, in a socket or in a tunnel, and would fall among those of the next one: parts of a list
-//! twice. So a copy notes the server's number of its connection before it writes, and the next one
-//! has the server end that connection first. To write each key under another name and then rename
-//! it would not do: old values could still replace new ones, and other names would be left behind.
+//! When a copy is killed, some of its commands may still be in a socket or a tunnel while the next
+//! copy runs. They would interleave with the new commands and duplicate list elements. So a copy
+//! saves the id of its connection before it writes, and the next copy first has the server close
+//! that connection. Writing under a temporary name and renaming would not help: old values could
+//! still replace new ones, and temporary keys would be left behind.
 
 use std::time::Duration;
 
-use super::info::life;
+use super::info::run_id;
 use super::words;
 use crate::failure::Failure;
-use crate::transfer::client::{Answer, Client};
+use crate::transfer::client::{RedisClient, RedisReply};
 use crate::transfer::{Chunk, Command, Interrupt, RedisUrl, Sink};
 
-/// Commands whose answers have not been read, at most.
-const IN_FLIGHT: usize = 1000;
-/// How often the server is asked to end a connection, and the time between.
+/// The maximum number of commands without a reply.
+const MAX_IN_FLIGHT: usize = 1000;
+/// How often to ask the server to close a connection, and the pause between.
 const TRIES: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// See the module's documentation.
+/// Writes keys to a Redis server.
 pub(crate) struct RedisSink {
-    client: Client,
-    /// Where keys go, if not to the database they come from.
+    client: RedisClient,
+    /// The database for all keys; `None`: each key keeps its own.
     database: Option<u32>,
     selected: Option<u32>,
     in_flight: usize,
-    life: String,
+    run_id: String,
     connection: Option<i64>,
 }
 
 impl RedisSink {
     pub(crate) fn new(url: &RedisUrl, interrupt: &Interrupt) -> Result<Self, Failure> {
-        let mut client = Client::connect(url, interrupt)?;
-        let life = life(&mut client)?;
-        // Servers before 5.0 do not tell, and some forbid to ask.
+        let mut client = RedisClient::connect(url, interrupt)?;
+        let run_id = run_id(&mut client)?;
+        // Servers before 5.0 do not know CLIENT ID, and some forbid it.
         client.send(&words(&[b"CLIENT", b"ID"]))?;
         let connection = match client.receive()? {
-            // In another life the number would be that of someone else.
-            Answer::Int(number) if !life.is_empty() => Some(number),
+            // In another run the id would belong to another client.
+            RedisReply::Int(number) if !run_id.is_empty() => Some(number),
             _ => None,
         };
         let database = url.database;
-        Ok(Self { client, database, selected: None, in_flight: 0, life, connection })
+        Ok(Self { client, database, selected: None, in_flight: 0, run_id, connection })
     }
 
-    /// What the server calls its present life: in another one it may have lost what it was given.
-    pub(crate) fn life(&self) -> &str {
-        &self.life
+    /// The server's run id. In another run the server may have lost the keys.
+    pub(crate) fn run_id(&self) -> &str {
+        &self.run_id
     }
 
-    /// The server's number of this connection, if it tells that.
+    /// The id of this connection at the server, if known.
     pub(crate) fn connection(&self) -> Option<i64> {
         self.connection
     }
 
-    /// Has the server end another connection of this life: once it says that there is none, it
-    /// takes no command from it any more. Whether it says so.
-    pub(crate) fn end(&mut self, other: i64, interrupt: &Interrupt) -> Result<bool, Failure> {
+    /// Closes another connection of the same run. Returns whether the server confirms that it is
+    /// gone, and so runs no more commands from it.
+    pub(crate) fn close_other(
+        &mut self,
+        other: i64,
+        interrupt: &Interrupt,
+    ) -> Result<bool, Failure> {
         let kill = words(&[b"CLIENT", b"KILL", b"ID", other.to_string().as_bytes()]);
-        // Of a server with several threads, one may still be at a command from it.
+        // A server with several threads may still be running a command from it.
         for _ in 0..TRIES {
             self.client.send(&kill)?;
             match self.client.receive()? {
-                Answer::Int(0) => return Ok(true),
-                Answer::Int(_) if interrupt.raised() => return Err(Failure::new("stopped")),
-                Answer::Int(_) => std::thread::sleep(PAUSE),
-                // Some forbid it.
+                RedisReply::Int(0) => return Ok(true),
+                RedisReply::Int(_) if interrupt.raised() => return Err(Failure::new("stopped")),
+                RedisReply::Int(_) => std::thread::sleep(PAUSE),
+                // Some servers forbid CLIENT KILL.
                 _ => break,
             }
         }
@@ -77,13 +81,13 @@ impl RedisSink {
     fn send(&mut self, command: &Command) -> Result<(), Failure> {
         self.client.send(command)?;
         self.in_flight += 1;
-        if self.in_flight >= IN_FLIGHT { self.settle() } else { Ok(()) }
+        if self.in_flight >= MAX_IN_FLIGHT { self.receive_pending() } else { Ok(()) }
     }
 
-    fn settle(&mut self) -> Result<(), Failure> {
+    fn receive_pending(&mut self) -> Result<(), Failure> {
         while self.in_flight > 0 {
             self.in_flight -= 1;
-            if let Answer::Error(text) = self.client.receive()? {
+            if let RedisReply::Error(text) = self.client.receive()? {
                 return Err(Failure::new(format!("{}: {text}", self.client.peer())));
             }
         }
@@ -105,6 +109,6 @@ impl Sink for RedisSink {
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
-        self.settle()
+        self.receive_pending()
     }
 }

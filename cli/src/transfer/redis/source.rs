@@ -1,68 +1,68 @@
 //! A Redis server as a source.
 //!
-//! Keys by SCAN, database after database; the place to go on from is a cursor of SCAN, so after an
-//! interruption a page of keys may be read twice. A cursor of Redis is a place in a table whose order
-//! is drawn anew when the server starts: behind the cursor of an earlier life other keys would be
-//! missed, so then everything is copied again. Collections are read in parts by HSCAN, SSCAN, ZSCAN
-//! and LRANGE; a key that others change meanwhile may be copied in a state that it never had.
+//! The source reads keys by SCAN, one database after the other. It resumes at a SCAN cursor, so
+//! after an interruption it may read a page of keys twice. A cursor is a position in a hash table
+//! whose order changes when the server restarts; resuming at an old cursor would miss keys, so a
+//! copy then starts again. Collections are read in parts by HSCAN, SSCAN, ZSCAN and LRANGE. A key
+//! that others change at the same time may be copied in a state that it never had.
 
 use std::collections::{HashSet, VecDeque};
 
 use bytes::Bytes;
 
-use super::info::{life, populated};
+use super::info::{populated, run_id};
 use super::words;
 use crate::failure::Failure;
-use crate::transfer::client::{Answer, Client};
+use crate::transfer::client::{RedisClient, RedisReply};
 use crate::transfer::{
-    Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, Interrupt, RedisUrl, Source, State, now_ms,
+    Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, Interrupt, RedisUrl, ResumePoint, Source, now_ms,
 };
 
-/// Keys asked for at once.
-const PAGE: usize = 500;
+/// The number of keys per SCAN.
+const PAGE_KEYS: usize = 500;
 
-/// See the module's documentation.
+/// Reads the keys of a Redis server.
 pub(crate) struct RedisSource {
-    client: Client,
-    /// Still to come, the next one last.
+    client: RedisClient,
+    /// The remaining databases, the next one last.
     databases: Vec<u32>,
     database: u32,
-    /// The cursor of the page after this one; `None` when the database is done.
+    /// The cursor of the next page; `None` when the database is finished.
     cursor: Option<Bytes>,
-    keys: VecDeque<Known>,
-    /// Values of the first strings among `keys`, asked for together.
+    keys: VecDeque<KeyInfo>,
+    /// The values of the first strings among `keys`, fetched together.
     values: VecDeque<Option<Bytes>>,
-    open: Option<Open>,
+    open: Option<OpenCollection>,
     expected: u64,
     skipped: u64,
-    whole: Option<State>,
-    /// What the server calls its present life; empty if it has no name for it.
-    life: String,
+    resume_point: Option<ResumePoint>,
+    /// The server's run id; empty if it has none.
+    run_id: String,
 }
 
-/// A key of the page, with what the server said of it.
-struct Known {
+/// A key of the page, with its type and expiry.
+struct KeyInfo {
     key: Bytes,
     kind: Bytes,
     expire_ms: u64,
-    /// Of a string.
+    /// The length of a string.
     length: usize,
 }
 
-/// A collection being read.
-struct Open {
+/// A collection that is partly read.
+struct OpenCollection {
     key: Bytes,
-    kind: Kind,
+    kind: CollectionKind,
     expire_ms: u64,
     cursor: Bytes,
-    /// SCAN may show a member twice; a set of what was shown would not be bounded, and a second
-    /// write of a member is harmless but in lists, which are read by position.
+    /// The next index of a list. HSCAN, SSCAN and ZSCAN may return a member twice: a set of those
+    /// seen would not be bounded, and writing a member twice is harmless.
     position: u64,
     first: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CollectionKind {
     Hash,
     List,
     Set,
@@ -72,12 +72,12 @@ enum Kind {
 impl RedisSource {
     pub(crate) fn new(
         url: &RedisUrl,
-        state: Option<&State>,
+        state: Option<&ResumePoint>,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        let mut client = Client::connect(url, interrupt)?;
-        let life = life(&mut client)?;
-        let state = state.filter(|state| state.life == life);
+        let mut client = RedisClient::connect(url, interrupt)?;
+        let run_id = run_id(&mut client)?;
+        let state = state.filter(|state| state.run_id == run_id);
         let (mut databases, expected) = populated(&mut client, url.database)?;
         databases.sort_unstable_by(|a, b| b.cmp(a));
         databases.retain(|number| state.is_none_or(|state| *number >= state.database));
@@ -91,36 +91,36 @@ impl RedisSource {
             open: None,
             expected,
             skipped: 0,
-            whole: None,
-            life,
+            resume_point: None,
+            run_id,
         };
         let state = state.filter(|state| source.databases.last() == Some(&state.database));
-        if let Some(place) = state.and_then(|state| state.place.as_ref()) {
+        if let Some(position) = state.and_then(|state| state.position.as_ref()) {
             source.next_database()?;
-            source.cursor = Some(Bytes::copy_from_slice(place));
+            source.cursor = Some(Bytes::copy_from_slice(position));
         }
         Ok(source)
     }
 
-    /// What the server calls its present life: places of an earlier one are not gone on from.
-    pub(crate) fn life(&self) -> &str {
-        &self.life
+    /// The server's run id. Positions of another run are not valid.
+    pub(crate) fn run_id(&self) -> &str {
+        &self.run_id
     }
 
-    /// Keys of types that lsmkv does not have.
+    /// The number of keys skipped because lsmkv does not have their type.
     pub(crate) fn skipped(&self) -> u64 {
         self.skipped
     }
 
     fn next_database(&mut self) -> Result<bool, Failure> {
         let Some(number) = self.databases.pop() else { return Ok(false) };
-        self.client.ask_words(&["SELECT", &number.to_string()])?;
+        self.client.call_words(&["SELECT", &number.to_string()])?;
         self.database = number;
         self.cursor = Some(Bytes::from_static(b"0"));
         Ok(true)
     }
 
-    /// Fills `keys`; `false` when there are no more.
+    /// Fills `keys` with the next page; `false` when there are no more.
     fn next_page(&mut self) -> Result<bool, Failure> {
         loop {
             let Some(cursor) = self.cursor.take() else {
@@ -129,12 +129,17 @@ impl RedisSource {
                 }
                 continue;
             };
-            let count = PAGE.to_string();
+            let count = PAGE_KEYS.to_string();
             let answer =
-                self.client.ask(&words(&[b"SCAN", &cursor, b"COUNT", count.as_bytes()]))?;
+                self.client.call(&words(&[b"SCAN", &cursor, b"COUNT", count.as_bytes()]))?;
             let (next, keys) = self.cursor_and_items(answer)?;
-            let (database, place) = (self.database, Some(cursor.to_vec()));
-            self.whole = Some(State { database, place, life: self.life.clone(), connection: None });
+            let (database, position) = (self.database, Some(cursor.to_vec()));
+            self.resume_point = Some(ResumePoint {
+                database,
+                position,
+                run_id: self.run_id.clone(),
+                connection: None,
+            });
             self.cursor = (next != "0").then_some(next);
             // A page may name a key twice.
             let mut seen = HashSet::new();
@@ -146,17 +151,17 @@ impl RedisSource {
         }
     }
 
-    fn cursor_and_items(&self, answer: Answer) -> Result<(Bytes, Vec<Bytes>), Failure> {
+    fn cursor_and_items(&self, answer: RedisReply) -> Result<(Bytes, Vec<Bytes>), Failure> {
         let nonsense =
             || Failure::new(format!("{}: this is no answer to SCAN", self.client.peer()));
-        let [cursor, items]: [Answer; 2] =
+        let [cursor, items]: [RedisReply; 2] =
             answer.array().and_then(|parts| parts.try_into().ok()).ok_or_else(nonsense)?;
-        let items = items.array().ok_or_else(nonsense)?.into_iter().filter_map(Answer::text);
+        let items = items.array().ok_or_else(nonsense)?.into_iter().filter_map(RedisReply::text);
         Ok((cursor.text().ok_or_else(nonsense)?, items.collect()))
     }
 
-    /// Asks for type, expiry and length of all keys of a page at once.
-    fn look_up(&mut self, keys: Vec<Bytes>) -> Result<VecDeque<Known>, Failure> {
+    /// Fetches type, expiry and length of all keys of a page in one pipeline.
+    fn look_up(&mut self, keys: Vec<Bytes>) -> Result<VecDeque<KeyInfo>, Failure> {
         for key in &keys {
             for verb in ["TYPE", "PEXPIRETIME", "STRLEN"] {
                 self.client.send(&words(&[verb.as_bytes(), key]))?;
@@ -167,29 +172,29 @@ impl RedisSource {
         for key in keys {
             let kind = self.client.receive()?.text().unwrap_or_default();
             let expire_ms = match self.client.receive()? {
-                Answer::Int(at) => u64::try_from(at).unwrap_or(0),
+                RedisReply::Int(at) => u64::try_from(at).unwrap_or(0),
                 _ => {
                     old_server = true;
                     0
                 }
             };
             let length = match self.client.receive()? {
-                Answer::Int(length) => usize::try_from(length).unwrap_or(0),
-                // It is no string.
+                RedisReply::Int(length) => usize::try_from(length).unwrap_or(0),
+                // The key is not a string.
                 _ => 0,
             };
-            known.push_back(Known { key, kind, expire_ms, length });
+            known.push_back(KeyInfo { key, kind, expire_ms, length });
         }
         if old_server {
             for known in &mut known {
-                known.expire_ms = self.expiry_of_old(&known.key)?;
+                known.expire_ms = self.expiry_from_pttl(&known.key)?;
             }
         }
         Ok(known)
     }
 
-    /// Asks for the values of a string and of those that follow it, as many as fit in a chunk.
-    fn fetch_values(&mut self, first: &Known) -> Result<(), Failure> {
+    /// Fetches the values of a string and of the strings after it, as many as fit in a chunk.
+    fn fetch_values(&mut self, first: &KeyInfo) -> Result<(), Failure> {
         let mut bytes = first.length;
         self.client.send(&words(&[b"GET", &first.key]))?;
         let mut asked = 1;
@@ -208,14 +213,14 @@ impl RedisSource {
         Ok(())
     }
 
-    /// The first part of a key; nothing if it is gone or of a foreign type.
-    fn begin(&mut self, known: Known) -> Result<Option<Chunk>, Failure> {
+    /// The first chunk of a key; `None` if the key is gone or has an unsupported type.
+    fn begin(&mut self, known: KeyInfo) -> Result<Option<Chunk>, Failure> {
         let kind = match &known.kind[..] {
             b"string" => return self.string(known),
-            b"hash" => Kind::Hash,
-            b"list" => Kind::List,
-            b"set" => Kind::Set,
-            b"zset" => Kind::ZSet,
+            b"hash" => CollectionKind::Hash,
+            b"list" => CollectionKind::List,
+            b"set" => CollectionKind::Set,
+            b"zset" => CollectionKind::ZSet,
             b"none" => return Ok(None),
             _ => {
                 self.skipped += 1;
@@ -223,15 +228,15 @@ impl RedisSource {
             }
         };
         let (key, expire_ms, cursor) = (known.key, known.expire_ms, Bytes::from_static(b"0"));
-        self.open = Some(Open { key, kind, expire_ms, cursor, position: 0, first: true });
-        self.go_on()
+        self.open = Some(OpenCollection { key, kind, expire_ms, cursor, position: 0, first: true });
+        self.next_part()
     }
 
-    fn string(&mut self, known: Known) -> Result<Option<Chunk>, Failure> {
+    fn string(&mut self, known: KeyInfo) -> Result<Option<Chunk>, Failure> {
         if self.values.is_empty() {
             self.fetch_values(&known)?;
         }
-        // One that is gone, or of another type by now, is left out.
+        // Skips a key that is gone or has another type by now.
         let value = self.values.pop_front().flatten();
         Ok(value.map(|value| Chunk {
             database: self.database,
@@ -243,19 +248,21 @@ impl RedisSource {
         }))
     }
 
-    /// Servers before 7.0 only tell the time that is left.
-    fn expiry_of_old(&mut self, key: &[u8]) -> Result<u64, Failure> {
-        Ok(match self.client.ask(&words(&[b"PTTL", key]))? {
-            Answer::Int(ttl) => u64::try_from(ttl).map_or(0, |ttl| now_ms().saturating_add(ttl)),
+    /// The expiry on a server before 7.0, which reports only the remaining time.
+    fn expiry_from_pttl(&mut self, key: &[u8]) -> Result<u64, Failure> {
+        Ok(match self.client.call(&words(&[b"PTTL", key]))? {
+            RedisReply::Int(ttl) => {
+                u64::try_from(ttl).map_or(0, |ttl| now_ms().saturating_add(ttl))
+            }
             _ => 0,
         })
     }
 
-    /// The next part of the open collection.
-    fn go_on(&mut self) -> Result<Option<Chunk>, Failure> {
+    /// The next chunk of the open collection.
+    fn next_part(&mut self) -> Result<Option<Chunk>, Failure> {
         let Some(mut open) = self.open.take() else { return Ok(None) };
         let (body, last) = match open.kind {
-            Kind::List => self.elements(&mut open)?,
+            CollectionKind::List => self.elements(&mut open)?,
             _ => self.members(&mut open)?,
         };
         if body.len() == 0 && open.first && last {
@@ -275,33 +282,33 @@ impl RedisSource {
         Ok(Some(chunk))
     }
 
-    fn elements(&mut self, open: &mut Open) -> Result<(Body, bool), Failure> {
+    fn elements(&mut self, open: &mut OpenCollection) -> Result<(Body, bool), Failure> {
         let from = open.position.to_string();
         open.position += CHUNK_MEMBERS as u64;
         let to = (open.position - 1).to_string();
         let answer =
-            self.client.ask(&words(&[b"LRANGE", &open.key, from.as_bytes(), to.as_bytes()]))?;
+            self.client.call(&words(&[b"LRANGE", &open.key, from.as_bytes(), to.as_bytes()]))?;
         let elements: Vec<Bytes> =
-            answer.array().unwrap_or_default().into_iter().filter_map(Answer::text).collect();
+            answer.array().unwrap_or_default().into_iter().filter_map(RedisReply::text).collect();
         let last = elements.len() < CHUNK_MEMBERS;
         Ok((Body::List(elements), last))
     }
 
-    fn members(&mut self, open: &mut Open) -> Result<(Body, bool), Failure> {
+    fn members(&mut self, open: &mut OpenCollection) -> Result<(Body, bool), Failure> {
         let verb: &[u8] = match open.kind {
-            Kind::Hash => b"HSCAN",
-            Kind::ZSet => b"ZSCAN",
-            Kind::Set | Kind::List => b"SSCAN",
+            CollectionKind::Hash => b"HSCAN",
+            CollectionKind::ZSet => b"ZSCAN",
+            CollectionKind::Set | CollectionKind::List => b"SSCAN",
         };
         let count = CHUNK_MEMBERS.to_string();
         let command = words(&[verb, &open.key, &open.cursor, b"COUNT", count.as_bytes()]);
-        let answer = self.client.ask(&command)?;
+        let answer = self.client.call(&command)?;
         let (next, items) = self.cursor_and_items(answer)?;
         let last = next == "0";
         open.cursor = next;
         let body = match open.kind {
-            Kind::Hash => Body::Hash(pairs(items)),
-            Kind::ZSet => Body::ZSet(
+            CollectionKind::Hash => Body::Hash(pairs(items)),
+            CollectionKind::ZSet => Body::ZSet(
                 pairs(items)
                     .into_iter()
                     .filter_map(|(member, score)| {
@@ -310,7 +317,7 @@ impl RedisSource {
                     })
                     .collect(),
             ),
-            Kind::Set | Kind::List => Body::Set(items),
+            CollectionKind::Set | CollectionKind::List => Body::Set(items),
         };
         Ok((body, last))
     }
@@ -325,7 +332,7 @@ impl Source for RedisSource {
     fn next(&mut self) -> Result<Option<Chunk>, Failure> {
         loop {
             if self.open.is_some()
-                && let Some(chunk) = self.go_on()?
+                && let Some(chunk) = self.next_part()?
             {
                 return Ok(Some(chunk));
             }
@@ -344,7 +351,7 @@ impl Source for RedisSource {
         Some(self.expected)
     }
 
-    fn position(&self) -> Option<State> {
-        self.whole.clone()
+    fn position(&self) -> Option<ResumePoint> {
+        self.resume_point.clone()
     }
 }

@@ -1,9 +1,9 @@
-//! Collections that outgrow their record, and go back into it, in the middle of commands that are
-//! committed together, some of which fail.
+//! Collections outgrow their record, and return into it, amid commands that commit together. Some
+//! of the commands fail.
 
 use crate::commands::Reply;
 use crate::options::Options;
-use crate::types::Db;
+use crate::txn::Db;
 use crate::types::testing::{is_packed, opener};
 
 fn packing(packed_max_members: u32, packed_max_bytes: u32) -> Options {
@@ -16,7 +16,7 @@ fn argv(line: &str) -> Vec<&[u8]> {
 
 type Way = fn(&Db, &[String]) -> Vec<Reply>;
 
-/// How several commands can be kept aside and committed as one.
+/// The ways to commit several commands as one.
 const WAYS: [Way; 3] = [
     |db, lines| {
         let mut session = db.session();
@@ -57,14 +57,15 @@ fn shown(reply: &Reply) -> String {
     }
 }
 
-/// Entries in the tables of each tree, when nothing superfluous is left in them.
+/// The number of entries in the tables of each tree, after compaction has removed everything
+/// obsolete.
 fn entries(db: &Db) -> [u64; 3] {
     db.compact().unwrap();
     let trees = db.engine_stats().trees;
     [0, 1, 2].map(|tree| trees[tree].levels.iter().map(|level| level.entries).sum())
 }
 
-/// The collection that a script leaves: its key, how to ask for all of it, and what that replies.
+/// The collection that a script leaves: its key, the command that reads all of it, and the reply.
 struct Left<'a> {
     key: &'a str,
     ask: &'a str,
@@ -72,7 +73,8 @@ struct Left<'a> {
     entries: [u64; 3],
 }
 
-/// Runs the script in every way; then the store must hold what it left, also when opened again.
+/// Runs the script in every way. The store must then hold what the script leaves, and again after
+/// reopening.
 fn runs(before: &[&str], script: &[(&str, &str)], left: &Left<'_>) {
     for way in WAYS {
         let open = opener();
@@ -144,7 +146,7 @@ fn a_sorted_set_whose_scores_change_in_the_command_that_gives_it_rows() {
     runs(&[], &script, &left);
 }
 
-/// No member is added: what was written with another packing no longer fits when it is changed.
+/// No member is added. A record that was written with larger limits no longer fits when it changes.
 #[test]
 fn a_change_of_one_score_gives_rows_to_what_no_longer_fits() {
     let script = [

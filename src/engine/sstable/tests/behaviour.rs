@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::support::{Entry, PLAIN, TestFile, open, open_cached, path, put, table_of, write};
-use crate::engine::entry::{Kind, MAX_SEQUENCE, Tag, hash_key};
-use crate::engine::iter::cursor::Cursor;
-use crate::engine::sstable::{Collector, Table, TableCursor, TableWriter, WriterOptions};
+use crate::engine::cursor::Cursor;
+use crate::engine::entry::{EntryKind, MAX_SEQUENCE, Tag, hash_key};
+use crate::engine::sstable::{
+    CacheFill, Collector, Table, TableCursor, TableWriter, WriterOptions,
+};
 use crate::error::ErrorKind;
 use crate::options::Compression;
 
@@ -18,12 +20,14 @@ fn evicted_parts_come_back_on_demand() {
     let table = table_of(&numbered(1000), PLAIN);
     let key = b"key00000500";
     assert_eq!((table.resident_bytes(), table.take_used()), (0, false));
-    let get = || table.get(key, hash_key(key), MAX_SEQUENCE, true).unwrap().unwrap().value().len();
+    let get = || {
+        table.get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Fill).unwrap().unwrap().value().len()
+    };
     assert_eq!(get(), 100);
     assert!(table.take_used() && !table.take_used());
     let held = table.resident_bytes();
     assert!(held > 1000 * 10 / 8, "{held}");
-    let mut cursor = table.cursor(true);
+    let mut cursor = table.cursor(CacheFill::Fill);
     cursor.seek_to_first().unwrap();
     assert_eq!(table.evict_resident(), held);
     assert_eq!((table.resident_bytes(), table.evict_resident()), (0, 0));
@@ -42,7 +46,7 @@ fn parts_that_cannot_be_read_fail_the_read_and_not_the_table() {
     let table = open(&file).unwrap();
     *file.broken.lock() = true;
     let key = b"key00000003";
-    let get = || table.get(key, hash_key(key), MAX_SEQUENCE, true);
+    let get = || table.get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Fill);
     assert_eq!(get().unwrap_err().kind(), ErrorKind::Io);
     *file.broken.lock() = false;
     assert!(get().unwrap().is_some());
@@ -54,7 +58,7 @@ fn the_counters_tell_filter_cache_and_file_apart() {
     let counters = Arc::clone(&table.counters);
     let key = b"key00000500";
     for _ in 0..3 {
-        assert!(table.get(key, hash_key(key), MAX_SEQUENCE, true).unwrap().is_some());
+        assert!(table.get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Fill).unwrap().is_some());
     }
     assert_eq!((counters.cache_misses.sum(), counters.cache_hits.sum()), (1, 2));
     assert_eq!((counters.block_reads.sum(), counters.filter_checks.sum()), (1, 3));
@@ -62,7 +66,9 @@ fn the_counters_tell_filter_cache_and_file_apart() {
     for i in 0..1000 {
         let absent = format!("key{i:08}x");
         let hash = hash_key(absent.as_bytes());
-        assert!(table.get(absent.as_bytes(), hash, MAX_SEQUENCE, true).unwrap().is_none());
+        assert!(
+            table.get(absent.as_bytes(), hash, MAX_SEQUENCE, CacheFill::Fill).unwrap().is_none()
+        );
     }
     let (denied, passed) = (counters.filter_negatives.sum(), counters.filter_false_positives.sum());
     assert_eq!(denied + passed, 1000);
@@ -75,15 +81,15 @@ fn a_read_that_does_not_fill_the_cache_leaves_it_alone() {
     let table = open_cached(&file, summary.file_size, 1 << 20).unwrap();
     let key = b"key00000500";
     for _ in 0..2 {
-        table.get(key, hash_key(key), MAX_SEQUENCE, false).unwrap();
+        table.get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Skip).unwrap();
     }
     assert_eq!(table.counters.block_reads.sum(), 2, "the second found it in the cache");
-    let mut cursor = table.cursor(false);
+    let mut cursor = table.cursor(CacheFill::Skip);
     cursor.seek_to_first().unwrap();
     while cursor.valid() {
         cursor.next().unwrap();
     }
-    table.get(key, hash_key(key), MAX_SEQUENCE, true).unwrap();
+    table.get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Fill).unwrap();
     assert_eq!((table.counters.cache_hits.sum(), table.counters.cache_misses.sum()), (0, 1));
 }
 
@@ -91,12 +97,12 @@ fn a_read_that_does_not_fill_the_cache_leaves_it_alone() {
 fn entries_out_of_order_are_an_error_and_change_nothing() {
     let file = Arc::new(TestFile::default());
     let mut writer = TableWriter::new(Arc::clone(&file) as _, path(), 7, PLAIN, Vec::new());
-    let tag = Tag::new(5, Kind::Put);
+    let tag = Tag::new(5, EntryKind::Put);
     writer.add(b"b", tag, b"1").unwrap();
-    for (key, tag) in [(&b"a"[..], tag), (b"b", tag), (b"b", Tag::new(6, Kind::Delete))] {
+    for (key, tag) in [(&b"a"[..], tag), (b"b", tag), (b"b", Tag::new(6, EntryKind::Delete))] {
         assert_eq!(writer.add(key, tag, b"x").unwrap_err().kind(), ErrorKind::Misuse);
     }
-    writer.add(b"b", Tag::new(4, Kind::Put), b"2").unwrap();
+    writer.add(b"b", Tag::new(4, EntryKind::Put), b"2").unwrap();
     assert_eq!(writer.finish().unwrap().entries, 2);
     open(&file).unwrap().verify().unwrap();
 }
@@ -113,10 +119,16 @@ fn a_failed_write_fails_the_writer_for_good() {
     let mut writer = TableWriter::new(Arc::clone(&file) as _, path(), 7, PLAIN, Vec::new());
     *file.broken.lock() = true;
     let large = vec![1; 600_000];
-    writer.add(b"a", Tag::new(1, Kind::Put), &large).unwrap();
-    assert_eq!(writer.add(b"b", Tag::new(1, Kind::Put), &large).unwrap_err().kind(), ErrorKind::Io);
+    writer.add(b"a", Tag::new(1, EntryKind::Put), &large).unwrap();
+    assert_eq!(
+        writer.add(b"b", Tag::new(1, EntryKind::Put), &large).unwrap_err().kind(),
+        ErrorKind::Io
+    );
     *file.broken.lock() = false;
-    assert_eq!(writer.add(b"c", Tag::new(1, Kind::Put), &large).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(
+        writer.add(b"c", Tag::new(1, EntryKind::Put), &large).unwrap_err().kind(),
+        ErrorKind::Io
+    );
     assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Io);
 }
 
@@ -154,7 +166,7 @@ fn a_large_value_gets_a_block_of_its_own_and_is_handed_out_pinned() {
     for table in [plain, packed] {
         table.verify().unwrap();
         let key = &entries[50].0;
-        let hit = table.get(key, hash_key(key), MAX_SEQUENCE, true).unwrap().unwrap();
+        let hit = table.get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Fill).unwrap().unwrap();
         let (value, bytes) = (hit.value().as_ptr(), hit.to_bytes());
         assert_eq!(bytes.len(), 3 << 20);
         assert_eq!(bytes.as_ptr(), value, "pinned, not copied");
@@ -190,7 +202,10 @@ fn threads_read_one_table_while_its_parts_are_evicted() {
         for _ in 0..3 {
             scope.spawn(|| {
                 for (key, _, value) in &entries {
-                    let hit = table.get(key, hash_key(key), MAX_SEQUENCE, true).unwrap().unwrap();
+                    let hit = table
+                        .get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Fill)
+                        .unwrap()
+                        .unwrap();
                     assert_eq!(hit.value(), value);
                 }
             });

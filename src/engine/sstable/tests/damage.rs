@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::support::{Entry, PLAIN, TestFile, delete, open, open_cached, put, write, write_as};
+use crate::engine::cursor::Cursor;
 use crate::engine::entry::{MAX_SEQUENCE, hash_key};
-use crate::engine::iter::cursor::Cursor;
 use crate::engine::sstable::format::{FOOTER_BYTES, Footer, Handle, checksum};
-use crate::engine::sstable::{Table, TableCursor, WriterOptions};
+use crate::engine::sstable::{CacheFill, Table, TableCursor, WriterOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Compression;
 
@@ -30,7 +30,7 @@ fn tiny_blocks(compression: Compression) -> WriterOptions {
 fn read_all(table: &Arc<Table>, entries: &[Entry], what: &str) -> Vec<Error> {
     let mut errors = Vec::new();
     for (key, tag, value) in entries {
-        match table.get(key, hash_key(key), tag.sequence(), true) {
+        match table.get(key, hash_key(key), tag.sequence(), CacheFill::Fill) {
             Ok(hit) => {
                 let found = hit.as_ref().map(|hit| (hit.tag, hit.value()));
                 assert_eq!(found, Some((*tag, &value[..])), "{what}: {key:?}");
@@ -38,7 +38,7 @@ fn read_all(table: &Arc<Table>, entries: &[Entry], what: &str) -> Vec<Error> {
             Err(error) => errors.push(error),
         }
     }
-    for fill in [true, false] {
+    for fill in [CacheFill::Fill, CacheFill::Skip] {
         let mut cursor = table.cursor(fill);
         let start = cursor.seek_to_first();
         let walked = walk(&mut cursor, start, entries.iter(), TableCursor::next, what);
@@ -204,9 +204,13 @@ fn a_hostile_index_is_refused_without_allocating_what_it_claims() {
         let mut bytes = good.clone();
         forge(&mut bytes, data_end, [&index, &properties]);
         let table = open(&TestFile::holding(&bytes)).unwrap();
-        let error = table.get(b"key01", hash_key(b"key01"), MAX_SEQUENCE, true).unwrap_err();
+        let error =
+            table.get(b"key01", hash_key(b"key01"), MAX_SEQUENCE, CacheFill::Fill).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
-        assert_eq!(table.cursor(true).seek_to_first().unwrap_err().kind(), ErrorKind::Corrupt);
+        assert_eq!(
+            table.cursor(CacheFill::Fill).seek_to_first().unwrap_err().kind(),
+            ErrorKind::Corrupt
+        );
     }
 }
 
@@ -252,7 +256,7 @@ fn a_compressed_block_cannot_claim_more_than_it_can_hold() {
 #[test]
 fn an_io_error_is_no_damage_and_a_failed_cursor_stays_failed() {
     let entries: Vec<_> = (0..100u8).map(|i| put(&[i], 1, &[i; 50])).collect();
-    for fill in [true, false] {
+    for fill in [CacheFill::Fill, CacheFill::Skip] {
         let (file, summary) = write(&entries, tiny_blocks(Compression::None), Vec::new());
         let table = open_cached(&file, summary.file_size, 0).unwrap();
         let mut cursor = table.cursor(fill);

@@ -3,9 +3,9 @@
 //! made of and arithmetic on them.
 
 use super::support::{Entry, TestFile, delete, open, put, write};
+use crate::engine::cursor::Cursor;
 use crate::engine::entry::{MAX_SEQUENCE, Tag, hash_key};
-use crate::engine::iter::cursor::Cursor;
-use crate::engine::sstable::{Collector, WriterOptions};
+use crate::engine::sstable::{CacheFill, Collector, WriterOptions};
 use crate::options::Compression;
 
 const GOLDEN: &[u8] = include_bytes!("../../../../tests/testdata/format-1.table");
@@ -213,17 +213,20 @@ fn the_golden_table_is_what_the_format_says_byte_by_byte() {
 fn the_golden_table_opens_and_reads() {
     let table = open(&TestFile::holding(GOLDEN)).unwrap();
     table.verify().unwrap();
-    let mut cursor = table.cursor(true);
+    let mut cursor = table.cursor(CacheFill::Fill);
     cursor.seek_to_first().unwrap();
     for (key, tag, value) in golden_blocks().concat() {
         assert_eq!((cursor.key(), cursor.tag(), cursor.value()), (&key[..], tag, &value[..]));
         cursor.next().unwrap();
-        let hit = table.get(&key, hash_key(&key), tag.sequence(), true).unwrap().unwrap();
+        let hit =
+            table.get(&key, hash_key(&key), tag.sequence(), CacheFill::Fill).unwrap().unwrap();
         assert_eq!((hit.tag, hit.value()), (tag, &value[..]));
     }
     assert!(!cursor.valid());
-    assert!(table.get(b"banana", hash_key(b"banana"), 5, true).unwrap().is_none());
-    assert!(table.get(b"cherry", hash_key(b"cherry"), MAX_SEQUENCE, true).unwrap().is_none());
+    assert!(table.get(b"banana", hash_key(b"banana"), 5, CacheFill::Fill).unwrap().is_none());
+    assert!(
+        table.get(b"cherry", hash_key(b"cherry"), MAX_SEQUENCE, CacheFill::Fill).unwrap().is_none()
+    );
     assert_eq!(table.properties().collected(b"colour"), Some(&b"yes"[..]));
 }
 

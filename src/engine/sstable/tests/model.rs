@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::support::{Entry, open, write};
-use crate::engine::entry::{Kind, MAX_SEQUENCE, Tag, compare, hash_key};
-use crate::engine::iter::cursor::Cursor;
-use crate::engine::sstable::{Table, WriterOptions};
+use crate::engine::cursor::Cursor;
+use crate::engine::entry::{EntryKind, MAX_SEQUENCE, Tag, compare, hash_key};
+use crate::engine::sstable::{CacheFill, Table, WriterOptions};
 use crate::options::Compression;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn entries() -> impl Strategy<Value = Vec<Entry>> {
     many.prop_map(|keys| {
         let versions_of = |(key, versions): (Vec<u8>, std::collections::BTreeMap<_, _>)| {
             let entry = move |(sequence, (live, length, fill)): (u64, (bool, usize, u8))| {
-                let kind = if live { Kind::Put } else { Kind::Delete };
+                let kind = if live { EntryKind::Put } else { EntryKind::Delete };
                 (key.clone(), Tag::new(sequence, kind), vec![fill; if live { length } else { 0 }])
             };
             versions.into_iter().rev().map(entry)
@@ -73,7 +73,8 @@ fn check_lookups(table: &Table, model: &[Entry], key: &[u8]) {
     }
     for sequence in sequences {
         let expected = model.iter().find(|e| e.0 == key && e.1.sequence() <= sequence);
-        let hit = table.get(key, hash_key(key), sequence, sequence % 2 == 0).unwrap();
+        let hit =
+            table.get(key, hash_key(key), sequence, CacheFill::skip_if(sequence % 2 != 0)).unwrap();
         let found = hit.map(|hit| {
             assert_eq!(hit.to_bytes(), hit.value());
             (key.to_vec(), hit.tag, hit.value().to_vec())
@@ -82,8 +83,8 @@ fn check_lookups(table: &Table, model: &[Entry], key: &[u8]) {
     }
 }
 
-fn check_scans(table: &Arc<Table>, model: &[Entry], fill_cache: bool) {
-    let mut cursor = table.cursor(fill_cache);
+fn check_scans(table: &Arc<Table>, model: &[Entry], cache_fill: CacheFill) {
+    let mut cursor = table.cursor(cache_fill);
     assert!(!cursor.valid());
     cursor.seek_to_first().unwrap();
     for expected in model {
@@ -110,7 +111,7 @@ fn check_seek(
     before: bool,
     walk: &[bool],
 ) {
-    let mut cursor = table.cursor(walk.len().is_multiple_of(2));
+    let mut cursor = table.cursor(CacheFill::skip_if(!walk.len().is_multiple_of(2)));
     let at = first_at(model, key, tag);
     let mut at = if before {
         cursor.seek_before(key, tag).unwrap();
@@ -148,7 +149,7 @@ proptest! {
         let distinct: BTreeSet<_> = model.iter().map(|e| e.0.clone()).chain(others).collect();
         for key in &distinct {
             check_lookups(&table, &model, key);
-            for tag in [Tag::newest_at(MAX_SEQUENCE), Tag::newest_at(20), Tag::new(0, Kind::Delete)] {
+            for tag in [Tag::newest_at(MAX_SEQUENCE), Tag::newest_at(20), Tag::new(0, EntryKind::Delete)] {
                 check_seek(&table, &model, key, tag, false, &walk);
                 check_seek(&table, &model, key, tag, true, &walk);
             }
@@ -157,8 +158,8 @@ proptest! {
             check_seek(&table, &model, key, *tag, false, &[]);
             check_seek(&table, &model, key, *tag, true, &[]);
         }
-        check_scans(&table, &model, true);
-        check_scans(&table, &model, false);
+        check_scans(&table, &model, CacheFill::Fill);
+        check_scans(&table, &model, CacheFill::Skip);
         let count = |f: &dyn Fn(&Entry) -> usize| model.iter().map(|e| f(e) as u64).sum::<u64>();
         prop_assert_eq!(summary.file_size, file.bytes.lock().len() as u64);
         prop_assert_eq!(summary.number, 7);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::engine::cache::BlockCache;
-use crate::engine::entry::{Kind, Tag};
+use crate::engine::entry::{EntryKind, Tag};
+use crate::engine::sstable::BlockCache;
 use crate::engine::sstable::{
     Collector, Table, TableCounters, TableSummary, TableWriter, WriterOptions,
 };
@@ -76,11 +76,11 @@ impl File for TestFile {
 pub(super) type Entry = (Vec<u8>, Tag, Vec<u8>);
 
 pub(super) fn put(key: &[u8], sequence: u64, value: &[u8]) -> Entry {
-    (key.to_vec(), Tag::new(sequence, Kind::Put), value.to_vec())
+    (key.to_vec(), Tag::new(sequence, EntryKind::Put), value.to_vec())
 }
 
 pub(super) fn delete(key: &[u8], sequence: u64) -> Entry {
-    (key.to_vec(), Tag::new(sequence, Kind::Delete), Vec::new())
+    (key.to_vec(), Tag::new(sequence, EntryKind::Delete), Vec::new())
 }
 
 pub(super) const PLAIN: WriterOptions =

@@ -152,7 +152,7 @@ fn a_delete_on_a_full_disk_uses_the_reserve_and_nothing_else_does() {
     log.append(&[b"delete 2"], true).unwrap();
     fs.free_disk();
     log.append(&[b"write"], false).unwrap();
-    assert!(log.spares.has_reserve(), "set aside again");
+    assert!(log.pool.has_reserve(), "set aside again");
     let payloads = replay_all(&fs).unwrap().0;
     let tail: Vec<&[u8]> = payloads[1..].iter().map(Vec::as_slice).collect();
     let delete: &[u8] = b"a delete that is long enough not to fit";
@@ -254,8 +254,8 @@ fn segments_that_someone_wants_kept_stay_until_no_one_does() {
         let end = log.append(&[&[1; 3000]], false).unwrap();
         starts.push(LogPosition::new(end.segment, FILE_HEADER_BYTES));
     }
-    let (late, early) = (log.keep_from(starts[3]), log.keep_from(starts[1]));
-    let twice = log.keep_from(starts[1]);
+    let (late, early) = (log.pin_from(starts[3]), log.pin_from(starts[1]));
+    let twice = log.pin_from(starts[1]);
     let first = |log: &Log| log.segments()[0].0;
     let retire = || log.retire_before(log.appended()).unwrap();
     retire();

@@ -4,8 +4,9 @@
 use bytes::Bytes;
 
 use super::fresh;
+use crate::txn::Db;
 use crate::types::testing::is_packed;
-use crate::types::{Db, Member, MemberRange, ScanOptions, ZAdd};
+use crate::types::{Member, MemberRange, ScanOptions, ZAdd};
 
 const KEYS: [&[u8]; 3] = [b"h", b"s", b"z"];
 /// Members that are there all the time.

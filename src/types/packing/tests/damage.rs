@@ -14,7 +14,8 @@ use crate::encoding::meta::{Body, HEADER_BYTES, Header, Type, encode_collection}
 use crate::encoding::packed::Packed;
 use crate::error::Result;
 use crate::options::Options;
-use crate::types::{By, Db, Member, MemberRange, ScanOptions, ZAdd, ZRange};
+use crate::txn::Db;
+use crate::types::{By, Member, MemberRange, ScanOptions, ZAdd, ZRange};
 
 const KEY: &[u8] = b"k";
 const KINDS: [Type; 3] = [Type::Hash, Type::Set, Type::ZSet];

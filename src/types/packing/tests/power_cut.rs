@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 use crate::engine::{CrashMode, MemFs};
 use crate::io::clock::ManualClock;
 use crate::options::{Options, SyncMode};
+use crate::txn::Db;
 use crate::types::testing::is_packed;
-use crate::types::{By, Db, ZAdd, ZRange};
+use crate::types::{By, ZAdd, ZRange};
 
 fn open(fs: &MemFs, sync: SyncMode) -> Db {
     let packing = Options { packed_max_members: 3, packed_max_bytes: 1024, ..Options::default() };

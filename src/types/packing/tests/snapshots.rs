@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::{fresh, on};
 use crate::engine::MemFs;
+use crate::txn::Db;
 use crate::types::testing::is_packed;
-use crate::types::{By, Db, ZAdd, ZRange};
+use crate::types::{By, ZAdd, ZRange};
 
 fn put(db: &Db, members: std::ops::Range<u8>, score: f64) {
     for n in members {

@@ -3,7 +3,7 @@
 use lsmkv::encoding::keys::{MetaKey, Prefix, after_prefix, meta_key, prefix, row_key, score_key};
 use lsmkv::encoding::meta::{Body, Header, Type, encode_collection};
 use lsmkv::encoding::order::{score_bytes, score_from_bytes};
-use lsmkv::encoding::wear::Wear;
+use lsmkv::encoding::tombstones::TombstoneStats;
 
 use super::{RocksdbTypes, SPACE};
 use crate::Result;
@@ -63,7 +63,7 @@ impl RocksdbTypes {
         let version = self.version;
         let body = match kind {
             Type::List => Body::Span { version, head: MIDDLE, tail: MIDDLE },
-            _ => Body::Members { version, size: 0, wear: Wear::default() },
+            _ => Body::Members { version, size: 0, tombstones: TombstoneStats::default() },
         };
         let header = Header { kind, expire_ms: 0 };
         let prefix = prefix(SPACE, key, version);
@@ -237,7 +237,7 @@ impl RocksdbTypes {
         self.rows_before(family, prefix, from, prefix, limit, make)
     }
 
-    /// The same up to the last one that begins with `to`.
+    /// Walks up to the last row that begins with `to`.
     fn rows_before<T>(
         &self,
         family: Family,

@@ -1,0 +1,341 @@
+//! Runs a command of a connection and writes its reply.
+//!
+//! Commands of the store go through the connection's session, which also queues them after MULTI.
+//! The session does not know the server's own commands and blocking pops. Between MULTI and EXEC it
+//! queues a placeholder for each of them, and EXEC replaces the placeholder's reply.
+
+use std::time::Instant;
+
+use lsmkv::{Reply, ReplySink as _};
+
+use super::blocked_clients::PopOutcome;
+use super::blocking_pop::{BlockingPop, PopSyntax};
+use super::client::{BlockedState, Client, CloseState};
+use super::command_table::{CommandEntry, CommandKind, SessionRole};
+use super::commands::{self, Call};
+use super::counters::{CallOutcome, Counters};
+use super::error_reply::error_text;
+use super::output_limit::OutputLimit;
+use super::session_call::{run_in_session, write_failure};
+use super::shared::Server;
+use super::transaction::exec;
+use super::transaction_queue::{QueuedCommand, TransactionQueue, arguments_memory};
+use crate::resp::Writer;
+
+/// The command that the session queues in place of one it does not know.
+const PLACEHOLDER: &[&[u8]] = &[b"PING"];
+
+/// Runs `argv`, which has at least a name, and appends the reply to `out`.
+pub(crate) fn dispatch(
+    server: &Server,
+    counters: &Counters,
+    client: &mut Client,
+    argv: &[&[u8]],
+    out: &mut Vec<u8>,
+) {
+    let (before, started) = (out.len(), Instant::now());
+    let name = argv.first().copied().unwrap_or_default();
+    let entry = server.commands.find(name);
+    let may_run = client.authenticated || entry.is_none_or(|entry| entry.before_auth);
+    let limit = OutputLimit::new(server, client, before);
+    let mut writer = Writer::with_limit(out, client.protocol, &limit);
+    match entry {
+        None if is_http(name) => close_http_client(server, client),
+        // The session writes the error and makes a transaction with this command fail.
+        None => run_in_session(server, client, argv, &mut writer, |_, _| ()),
+        Some(_) if !may_run => reject(client, &mut writer, "NOAUTH Authentication required."),
+        Some(entry) => run(server, client, entry, argv, &mut writer),
+    }
+    let full = writer.is_full();
+    counters.commands.add(1);
+    let failed = out.get(before) == Some(&b'-');
+    match entry {
+        None => counters.errors.add(1),
+        Some(entry) => {
+            let outcome =
+                if may_run { outcome_of(entry, argv, failed) } else { CallOutcome::Rejected };
+            counters.note_call(entry.index, outcome, nanos_since(started));
+        }
+    }
+    // A blocked client has no reply yet.
+    if client.blocked.is_none()
+        && finish_reply(client, &limit, counters, full) == ReplyDisposition::Discard
+    {
+        out.truncate(before);
+    }
+}
+
+/// Whether a command is a line of an HTTP request. A web page can make a browser on this machine
+/// send such a request to any port, with commands in its body.
+fn is_http(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"POST") || name.eq_ignore_ascii_case(b"Host:")
+}
+
+/// Closes a client that speaks HTTP: its further lines must not run.
+fn close_http_client(server: &Server, client: &mut Client) {
+    if server.http_log.is_due(server.now_ms()) {
+        let (id, address) = (client.id(), &client.info.address);
+        super::log::line(&format!("client {id} from {address} speaks HTTP and is closed"));
+    }
+    client.close_state = CloseState::Now;
+}
+
+/// Whether a written reply stays in the output buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplyDisposition {
+    Keep,
+    /// The client wants no reply, or closes because there was no room for it.
+    Discard,
+}
+
+/// Decides about a written reply. `full`: there was no room for it, and the client closes.
+pub(crate) fn finish_reply(
+    client: &mut Client,
+    limit: &OutputLimit<'_>,
+    counters: &Counters,
+    full: bool,
+) -> ReplyDisposition {
+    if client.suppresses_reply() {
+        return ReplyDisposition::Discard;
+    }
+    if full {
+        limit.close(client, counters);
+        return ReplyDisposition::Discard;
+    }
+    ReplyDisposition::Keep
+}
+
+/// The outcome of a call for the statistics; `failed`: its reply is an error.
+pub(crate) fn outcome_of(entry: &CommandEntry, argv: &[&[u8]], failed: bool) -> CallOutcome {
+    match failed {
+        false => CallOutcome::Done,
+        true if entry.accepts_count(argv.len()) => CallOutcome::Failed,
+        true => CallOutcome::Rejected,
+    }
+}
+
+pub(crate) fn nanos_since(started: Instant) -> u64 {
+    u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn run(
+    server: &Server,
+    client: &mut Client,
+    entry: &CommandEntry,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    client.record_command(entry);
+    match entry.kind {
+        CommandKind::Store(_) if client.queue.is_none() => {
+            run_store_command(server, client, entry, argv, out);
+        }
+        CommandKind::Store(_) => run_in_session(server, client, argv, out, |client, reply| {
+            after_store_command(server, client, entry, argv, reply);
+        }),
+        CommandKind::Session(role) => run_session_command(server, client, role, argv, out),
+        _ if !entry.accepts_count(argv.len()) => {
+            let text = format!("ERR wrong number of arguments for '{}' command", entry.name);
+            reject(client, out, &text);
+        }
+        CommandKind::BlockingPop(syntax) => run_blocking_pop(server, client, syntax, argv, out),
+        CommandKind::Server(handler) => {
+            run_server_command(server, client, entry, handler, argv, out);
+        }
+    }
+}
+
+/// Writes an error that also makes a transaction fail.
+fn reject(client: &mut Client, out: &mut Writer<'_>, text: &str) {
+    if client.queue.is_some() {
+        // No command has this name; the session records the error.
+        let _ = client.session.command(&[b"\0"]);
+    }
+    out.error(text);
+}
+
+/// Runs a command of the store at once, with its reply straight to the output buffer.
+fn run_store_command(
+    server: &Server,
+    client: &mut Client,
+    entry: &CommandEntry,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    match client.session.command_into(argv, out) {
+        Ok(()) if entry.writes => after_write(server, client, entry, argv),
+        Ok(()) => {}
+        Err(error) => write_failure(server, &error, out),
+    }
+}
+
+/// Records a queued command of the store, or serves the clients that wait for what it wrote.
+pub(crate) fn after_store_command(
+    server: &Server,
+    client: &mut Client,
+    entry: &CommandEntry,
+    argv: &[&[u8]],
+    reply: &Reply,
+) {
+    if let Some(queue) = &mut client.queue {
+        if matches!(reply, Reply::Error(_)) {
+            return;
+        }
+        queue.push(QueuedCommand::Session);
+        if entry.writes {
+            record_queued_write(queue, entry, argv);
+        }
+        return client.sync_with_session();
+    }
+    if entry.writes {
+        after_write(server, client, entry, argv);
+    }
+}
+
+fn after_write(server: &Server, client: &mut Client, entry: &CommandEntry, argv: &[&[u8]]) {
+    client.has_written = true;
+    if server.blocked_clients.any() {
+        if entry.writes_any_key(argv) {
+            server.blocked_clients.serve_all(|delivery| server.deliver(delivery));
+        } else {
+            let keys = entry.keys_in(argv);
+            server.blocked_clients.serve(keys, |delivery| server.deliver(delivery));
+        }
+    }
+}
+
+fn record_queued_write(queue: &mut TransactionQueue, entry: &CommandEntry, argv: &[&[u8]]) {
+    queue.writes = true;
+    queue.writes_any_key |= entry.writes_any_key(argv);
+    entry.keys_in(argv).into_iter().for_each(|key| queue.add_written_key(key));
+}
+
+fn run_session_command(
+    server: &Server,
+    client: &mut Client,
+    role: SessionRole,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    match role {
+        SessionRole::Exec => return exec(server, client, argv, out),
+        SessionRole::Multi => run_in_session(server, client, argv, out, |client, reply| {
+            if *reply == Reply::OK {
+                client.queue = Some(TransactionQueue::default());
+            }
+        }),
+        SessionRole::Discard | SessionRole::Other => {
+            run_in_session(server, client, argv, out, |client, reply| {
+                if let (Some(queue), Reply::Status("QUEUED")) = (&mut client.queue, reply) {
+                    queue.push(QueuedCommand::Session);
+                }
+            });
+        }
+    }
+    client.sync_with_session();
+}
+
+/// Queues a command that the session does not know. The session holds `placeholder` in its place.
+fn queue_with_placeholder(
+    client: &mut Client,
+    argv: &[&[u8]],
+    placeholder: &[&[u8]],
+    queued: QueuedCommand,
+    out: &mut Writer<'_>,
+) {
+    match client.session.command(placeholder) {
+        Ok(reply) => {
+            if let (Some(queue), Reply::Status(_)) = (&mut client.queue, &reply) {
+                queue.push_with_arguments(queued, argv);
+            }
+            out.reply(&reply);
+        }
+        Err(error) => out.error(&error_text(&error)),
+    }
+    client.sync_with_session();
+}
+
+fn run_server_command(
+    server: &Server,
+    client: &mut Client,
+    entry: &CommandEntry,
+    handler: usize,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    if client.queue.is_some() && !entry.never_queued {
+        let words = argv.iter().map(|word| word.to_vec()).collect();
+        let queued = QueuedCommand::Server { handler, argv: words };
+        return queue_with_placeholder(client, argv, PLACEHOLDER, queued, out);
+    }
+    commands::run(handler, &mut Call { server, client, argv, out, in_transaction: false });
+}
+
+fn run_blocking_pop(
+    server: &Server,
+    client: &mut Client,
+    syntax: PopSyntax,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    let pop = match (BlockingPop::parse(syntax, argv), client.queue.is_some()) {
+        (Ok(pop), _) => pop,
+        (Err(text), true) => {
+            let queued = QueuedCommand::Invalid(text);
+            return queue_with_placeholder(client, &[], PLACEHOLDER, queued, out);
+        }
+        (Err(text), false) => return out.error(&text),
+    };
+    if let Some(queue) = &mut client.queue {
+        queue.writes = true;
+        pop.destination().into_iter().for_each(|key| queue.add_written_key(key));
+        let command = pop.non_blocking_command();
+        let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
+        return queue_with_placeholder(client, argv, &words, QueuedCommand::Pop(pop), out);
+    }
+    pop_or_block(server, client, pop, argv, out);
+}
+
+fn pop_or_block(
+    server: &Server,
+    client: &mut Client,
+    pop: BlockingPop,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    let command = pop.non_blocking_command();
+    let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
+    let deadline = pop.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let destination = pop.destination().map(<[u8]>::to_vec);
+    let (handle, db) = (client.info.handle, client.session.db().clone());
+    let mut failure = None;
+    let attempt = |pop: &BlockingPop| match client.session.command(&words) {
+        Ok(Reply::Nil | Reply::NilArray) => None,
+        Ok(reply) => Some(pop.adapt_reply(reply)),
+        Err(error) => {
+            failure = Some(error_text(&error));
+            Some(Reply::Nil)
+        }
+    };
+    let outcome =
+        server.blocked_clients.pop_or_block(handle, &db, pop, attempt, |d| server.deliver(d));
+    match outcome {
+        PopOutcome::Ready(reply) => {
+            client.has_written = true;
+            match failure {
+                Some(text) => out.error(&text),
+                None => out.reply(&reply),
+            }
+            if server.blocked_clients.any() {
+                let keys = destination.iter().map(Vec::as_slice);
+                server.blocked_clients.serve(keys, |delivery| server.deliver(delivery));
+            }
+        }
+        PopOutcome::Blocked(ticket) => {
+            // The keys are stored in the pop and again in the index by key.
+            let memory_bytes = 2 * arguments_memory(argv.iter().copied());
+            let (ticket, timeout_reply) = (Some(ticket), Reply::Nil);
+            client.block(BlockedState { ticket, deadline, timeout_reply, memory_bytes });
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Periodic checks of idle clients and memory, and the end of connections.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use super::{EventLoop, TICK};
+use crate::server::client::CloseState;
+use crate::server::connection::Connection;
+use crate::server::memory_trim::LARGE_BUFFER;
+
+/// A connection frees its buffers after this many idle milliseconds.
+const IDLE_BUFFERS_MS: u64 = 2000;
+
+impl EventLoop {
+    pub(super) fn tick(&mut self) {
+        self.next_tick = Instant::now() + TICK;
+        // Retries connections that could not be accepted for lack of descriptors.
+        (0..self.listeners.len()).for_each(|listener| self.accept(listener));
+        self.check_idle();
+        self.check_memory();
+    }
+
+    fn check_idle(&mut self) {
+        let (now_ms, limit_ms) =
+            (self.server.now_ms(), self.server.settings.idle_limit_s().saturating_mul(1000));
+        let mut over = Vec::new();
+        for (slot, connection) in self.connections.iter_mut().enumerate() {
+            let Some(connection) = connection else { continue };
+            let idle = now_ms.saturating_sub(connection.client.info.active_ms.load(Relaxed));
+            if idle > IDLE_BUFFERS_MS {
+                connection.release_buffers();
+            }
+            // A ready connection was active while the loop served others.
+            let is_waiting = connection.client.blocked.is_some() || connection.is_ready;
+            if limit_ms > 0 && idle > limit_ms && !is_waiting {
+                connection.client.close_state = CloseState::Now;
+                over.push(slot);
+            }
+        }
+        over.into_iter().for_each(|slot| self.make_ready(slot));
+    }
+
+    /// Trims memory, and closes the client with the largest buffers if all buffers together exceed
+    /// `maxmemory-clients`.
+    fn check_memory(&mut self) {
+        let limit = self.server.settings.buffers_limit();
+        let clients = self.server.clients.list();
+        let all: usize = clients.iter().map(|info| info.buffered()).sum();
+        let now_ms = self.server.now_ms();
+        if clients.iter().any(|info| info.buffered() >= LARGE_BUFFER) {
+            self.server.memory_trim.note_large_buffer(now_ms);
+        }
+        self.server.memory_trim.trim(now_ms);
+        if limit == 0 || all <= limit {
+            return;
+        }
+        let largest = clients
+            .iter()
+            .filter(|info| !info.no_evict.load(Relaxed))
+            .max_by_key(|info| info.buffered());
+        let Some(handle) = largest.map(|info| info.handle) else { return };
+        if handle.event_loop != self.index {
+            return;
+        }
+        let Some(connection) = self.connection(handle) else { return };
+        connection.client.close_state = CloseState::Now;
+        let id = handle.id;
+        crate::server::log::line(&format!(
+            "the buffers of all clients take {all} bytes: client {id} is closed"
+        ));
+        if let Some(counters) = self.server.counters.get(self.index) {
+            counters.evicted.add(1);
+        }
+        self.make_ready(handle.slot);
+    }
+
+    pub(super) fn close(&mut self, slot: usize, mut connection: Box<Connection>) {
+        let id = connection.client.id();
+        connection.stream.deregister(self.poll.registry());
+        self.server.clients.remove(id);
+        if let Some(blocked) = connection.client.blocked.take() {
+            if let Some(ticket) = blocked.ticket {
+                self.server.blocked_clients.cancel(ticket);
+            }
+            if let Some(at) = blocked.deadline {
+                self.deadlines.remove(&(at, slot, id));
+            }
+        }
+        self.free_slots.push(slot);
+    }
+
+    /// Sends what can still be sent and closes everything. Elements popped for blocked clients are
+    /// in the mailbox. No more follow, because a stopping server serves no blocked client.
+    pub(super) fn shut_down(&mut self) {
+        self.process_messages();
+        self.pending_replies = (0..self.connections.len()).collect();
+        self.send_replies(self.server.settings.durable());
+        let connections = std::mem::take(&mut self.connections);
+        for (slot, connection) in connections.into_iter().enumerate() {
+            if let Some(connection) = connection {
+                self.close(slot, connection);
+            }
+        }
+        self.listeners.clear();
+    }
+}

@@ -1,0 +1,31 @@
+//! Calls of a connection's session, with their replies and failures.
+
+use lsmkv::{Error, Reply};
+
+use super::client::Client;
+use super::error_reply::error_text;
+use super::shared::Server;
+use crate::resp::Writer;
+
+/// Runs a command in the session and writes the reply; `inspect` sees the reply first.
+pub(crate) fn run_in_session(
+    server: &Server,
+    client: &mut Client,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+    inspect: impl FnOnce(&mut Client, &Reply),
+) {
+    match client.session.command(argv) {
+        Ok(reply) => {
+            inspect(client, &reply);
+            out.reply(&reply);
+        }
+        Err(error) => write_failure(server, &error, out),
+    }
+}
+
+/// Logs a failure of the store and writes the error reply.
+pub(crate) fn write_failure(server: &Server, error: &Error, out: &mut Writer<'_>) {
+    server.note_failure(error);
+    out.error(&error_text(error));
+}

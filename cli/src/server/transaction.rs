@@ -1,0 +1,90 @@
+//! EXEC: the session runs the queued commands; the server replaces the replies of the commands that
+//! the session does not know.
+
+use lsmkv::Reply;
+
+use super::client::Client;
+use super::commands::{self, Call};
+use super::session_call::{run_in_session, write_failure};
+use super::shared::Server;
+use super::transaction_queue::{QueuedCommand, TransactionQueue};
+use crate::resp::Writer;
+
+/// Runs EXEC and writes its reply.
+pub(crate) fn exec(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Writer<'_>) {
+    if argv.len() != 1 {
+        run_in_session(server, client, argv, out, |_, _| ());
+        return client.sync_with_session();
+    }
+    let queue = client.queue.take().unwrap_or_default();
+    if queue.commands.iter().all(|queued| matches!(queued, QueuedCommand::Session)) {
+        exec_streamed(server, client, &queue, argv, out);
+        return client.sync_with_session();
+    }
+    match client.session.command(argv) {
+        Ok(Reply::Array(replies)) if replies.len() == queue.commands.len() => {
+            client.has_written |= queue.writes;
+            out.array(replies.len());
+            for (queued, reply) in queue.commands.iter().zip(replies) {
+                answer_queued(server, client, queued, reply, out);
+            }
+            serve_blocked_clients(server, &queue);
+        }
+        Ok(reply) => out.reply(&reply),
+        Err(error) => write_failure(server, &error, out),
+    }
+    client.sync_with_session();
+}
+
+/// Runs a transaction that the session answers alone, with its replies straight to the client.
+fn exec_streamed(
+    server: &Server,
+    client: &mut Client,
+    queue: &TransactionQueue,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    match client.session.command_into(argv, out) {
+        // If a watched key changed, nothing ran: then this finds nothing to flush or to serve.
+        Ok(()) => {
+            client.has_written |= queue.writes;
+            serve_blocked_clients(server, queue);
+        }
+        Err(error) => write_failure(server, &error, out),
+    }
+}
+
+fn answer_queued(
+    server: &Server,
+    client: &mut Client,
+    queued: &QueuedCommand,
+    reply: Reply,
+    out: &mut Writer<'_>,
+) {
+    match queued {
+        QueuedCommand::Session => out.reply(&reply),
+        QueuedCommand::Pop(pop) => match reply {
+            Reply::Nil | Reply::NilArray => out.reply(&pop.empty_reply()),
+            reply => out.reply(&pop.adapt_reply(reply)),
+        },
+        QueuedCommand::Invalid(text) => out.error(text),
+        QueuedCommand::Server { handler, argv } => {
+            let argv: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
+            let mut call = Call { server, client, argv: &argv, out, in_transaction: true };
+            commands::run(*handler, &mut call);
+        }
+    }
+}
+
+/// Serves the clients that wait for keys the transaction has written.
+fn serve_blocked_clients(server: &Server, queue: &TransactionQueue) {
+    if !queue.writes || !server.blocked_clients.any() {
+        return;
+    }
+    if queue.writes_any_key {
+        server.blocked_clients.serve_all(|delivery| server.deliver(delivery));
+    } else {
+        let keys = queue.written_keys.iter().map(Vec::as_slice);
+        server.blocked_clients.serve(keys, |delivery| server.deliver(delivery));
+    }
+}

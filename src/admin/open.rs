@@ -1,0 +1,84 @@
+//! Opening a store.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::engine::{Engine, EngineConfig, FileSystem, MemFs, RealFs};
+use crate::error::Result;
+use crate::io::clock::{Clock, RealClock};
+use crate::keyspace::cleaner_state::CleanerState;
+use crate::keyspace::limits::Limits;
+use crate::keyspace::packing::PackingLimits;
+use crate::keyspace::read_clock::ReadClock;
+use crate::keyspace::scan_cursors::ScanCursors;
+use crate::keyspace::spaces::Spaces;
+use crate::options::Options;
+use crate::reclaim::cleaner;
+use crate::reclaim::filters::Reclaim;
+use crate::txn::Db;
+use crate::txn::store::{Store, StoreParts};
+
+/// The log's reserve for a full disk is as large as a segment, but never larger than this.
+const MOST_SPARE_BYTES: u64 = 1 << 20;
+
+impl Db {
+    /// Opens the store in directory `path`, or an empty one in memory for `:memory:`.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let path = path.as_ref();
+        let clock = Arc::new(RealClock);
+        if path.as_os_str() == ":memory:" {
+            let fs = Arc::new(MemFs::untracked());
+            return Self::open_on(fs, Path::new("/memory"), options, clock);
+        }
+        Self::open_on(Arc::new(RealFs), path, options, clock)
+    }
+
+    /// Opens the store in directory `dir` of any file system, with any clock.
+    pub fn open_on(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        options: Options,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
+        let store = Arc::new(open_store(fs, dir, options, clock)?);
+        cleaner::start(&store)?;
+        Ok(Self::new(store))
+    }
+}
+
+fn open_store(
+    fs: Arc<dyn FileSystem>,
+    dir: &Path,
+    options: Options,
+    clock: Arc<dyn Clock>,
+) -> Result<Store> {
+    options.validate()?;
+    let limits = Limits { key: options.max_key_bytes, value: options.max_value_bytes };
+    let (sync, databases) = (options.sync, options.databases);
+    let txn_max_bytes = usize::try_from(options.txn_max_bytes).unwrap_or(usize::MAX);
+    let spare_bytes = usize::try_from(options.log_segment_bytes.min(MOST_SPARE_BYTES) / 4);
+    let spare_bytes = spare_bytes.unwrap_or(0);
+    let packing = PackingLimits::new(&options, spare_bytes);
+    let clock = Arc::new(ReadClock::new(clock));
+    let reclaim = Arc::new(Reclaim::new(Arc::clone(&clock)));
+    let cleaner = CleanerState::new(&options);
+    let trees = reclaim.trees();
+    let engine = Engine::open(fs, dir, EngineConfig { options: limits.widen(options), trees })?;
+    let spaces = Arc::new(Spaces::load(&engine.reader()?, databases)?);
+    reclaim.follow(&spaces);
+    let cursors = ScanCursors::load(&engine)?;
+    let removed = Arc::clone(reclaim.removed());
+    Ok(Store::new(StoreParts {
+        engine,
+        clock,
+        spaces,
+        removed,
+        cleaner,
+        limits,
+        packing,
+        cursors,
+        sync,
+        txn_max_bytes,
+        spare_bytes,
+    }))
+}

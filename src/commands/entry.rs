@@ -1,0 +1,55 @@
+//! A command that can run: its entry in the schema, and the function that reads its arguments and
+//! calls `types`.
+
+use super::args::Args;
+use super::reply::Reply;
+use super::reply_builder::ReplyBuilder;
+use super::schema::spec::Command;
+use super::sink::ReplySink;
+use crate::error::Result;
+use crate::txn::Tx;
+
+/// A command of the store.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) command: &'static Command,
+    pub(crate) run: Run,
+}
+
+/// The function that runs a command.
+#[derive(Debug)]
+pub(crate) enum Run {
+    /// Returns the reply.
+    Reply(fn(&mut Tx<'_>, Args<'_>) -> Result<Reply>),
+    /// Writes the reply element by element.
+    Stream(fn(&mut Tx<'_>, Args<'_>, &mut dyn ReplySink) -> Result<()>),
+}
+
+impl Entry {
+    /// Runs the command and returns its reply.
+    pub(crate) fn run(&self, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
+        match self.run {
+            Run::Reply(run) => run(tx, args),
+            Run::Stream(run) => {
+                let mut builder = ReplyBuilder::default();
+                run(tx, args, &mut builder)?;
+                Ok(builder.finish())
+            }
+        }
+    }
+
+    /// Runs the command and writes its reply to `sink`. After an error the sink may hold a part
+    /// of the reply.
+    pub(crate) fn run_into(
+        &self,
+        tx: &mut Tx<'_>,
+        args: Args<'_>,
+        sink: &mut dyn ReplySink,
+    ) -> Result<()> {
+        match self.run {
+            Run::Reply(run) => run(tx, args)?.write_to(sink),
+            Run::Stream(run) => run(tx, args, sink)?,
+        }
+        Ok(())
+    }
+}

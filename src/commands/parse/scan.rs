@@ -1,0 +1,185 @@
+//! Parsers of the SCAN commands. Cursors are numbers here: see `types::cursors`.
+
+use bytes::Bytes;
+
+use super::key::type_name;
+use crate::commands::args::{Args, syntax_error, until_zero};
+use crate::commands::reply::Reply;
+use crate::error::{Error, ErrorKind, Result};
+use crate::txn::Tx;
+use crate::types::number::format_double;
+use crate::types::{ScanOptions, Type};
+
+/// Reads a cursor like C's `strtoul`, which accepts a sign and text without digits.
+fn cursor_number(text: &[u8]) -> Result<u64> {
+    let invalid = || Error::new(ErrorKind::Invalid, "ERR invalid cursor");
+    let text = until_zero(text);
+    let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
+    if text.is_empty() {
+        return Ok(0);
+    }
+    let digits = std::str::from_utf8(digits).map_err(|_| invalid())?;
+    if digits.starts_with('+') {
+        return Err(invalid());
+    }
+    let number: u64 = digits.parse().map_err(|_| invalid())?;
+    Ok(if text.starts_with(b"-") { number.wrapping_neg() } else { number })
+}
+
+/// The type that SCAN filters by.
+enum Wanted {
+    Known(Option<Type>),
+    /// A type that no key has.
+    Unknown,
+}
+
+fn wanted(name: &[u8]) -> Wanted {
+    let all = [Type::String, Type::Hash, Type::List, Type::Set, Type::ZSet];
+    let is = |kind: &Type| name.eq_ignore_ascii_case(type_name(*kind).as_bytes());
+    all.into_iter().find(is).map_or(Wanted::Unknown, |kind| Wanted::Known(Some(kind)))
+}
+
+/// Parses MATCH and COUNT, and TYPE if `with_type`.
+fn options<'a>(args: &mut Args<'a>, with_type: bool) -> Result<(ScanOptions<'a>, Wanted)> {
+    let (mut options, mut kind) = (ScanOptions::default(), Wanted::Known(None));
+    while !args.is_empty() {
+        if args.take_word("COUNT") {
+            let count = args.integer()?;
+            options.count =
+                u64::try_from(count).ok().filter(|n| *n > 0).ok_or_else(syntax_error)?;
+        } else if args.take_word("MATCH") {
+            options.pattern = Some(args.bytes()?);
+        } else if with_type && args.take_word("TYPE") {
+            kind = wanted(args.bytes()?);
+        } else {
+            return Err(syntax_error());
+        }
+    }
+    Ok((options, kind))
+}
+
+fn reply(tx: &Tx<'_>, key: Option<&[u8]>, next: Vec<u8>, found: Vec<Bytes>) -> Reply {
+    let number = tx.cursor_number(key, next).to_string();
+    Reply::Array(vec![Reply::Bulk(number.into()), Reply::list(found)])
+}
+
+pub(crate) fn scan(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+    let number = cursor_number(args.bytes()?)?;
+    let (mut options, kind) = options(&mut args, true)?;
+    let Wanted::Known(kind) = kind else { return Ok(reply(tx, None, Vec::new(), Vec::new())) };
+    options.kind = kind;
+    let (next, found) = tx.scan(&tx.cursor_position(None, number), &options)?;
+    Ok(reply(tx, None, next, found))
+}
+
+/// The result of scanning a collection: the next cursor, and its elements in order.
+type Found = (Vec<u8>, Vec<Bytes>);
+
+/// Runs a scan of a collection. Redis looks up the key first and does not read the options of a
+/// missing key.
+fn scan_key<'s>(
+    tx: &Tx<'s>,
+    mut args: Args<'_>,
+    kind: Type,
+    scan: impl FnOnce(&Tx<'s>, &[u8], &[u8], &ScanOptions<'_>) -> Result<Found>,
+) -> Result<Reply> {
+    let (key, number) = (args.bytes()?, cursor_number(args.bytes()?)?);
+    if tx.typed(key, kind)?.is_none() {
+        return Ok(reply(tx, Some(key), Vec::new(), Vec::new()));
+    }
+    let (options, _) = options(&mut args, false)?;
+    let (next, found) = scan(tx, key, &tx.cursor_position(Some(key), number), &options)?;
+    Ok(reply(tx, Some(key), next, found))
+}
+
+pub(crate) fn hscan(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
+    scan_key(tx, args, Type::Hash, |tx, key, cursor, options| {
+        let (next, found) = tx.hscan(key, cursor, options)?;
+        Ok((next, found.into_iter().flat_map(|(field, value)| [field, value]).collect()))
+    })
+}
+
+pub(crate) fn sscan(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
+    scan_key(tx, args, Type::Set, Tx::sscan)
+}
+
+pub(crate) fn zscan(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
+    scan_key(tx, args, Type::ZSet, |tx, key, cursor, options| {
+        let (next, found) = tx.zscan(key, cursor, options)?;
+        let flat = |(member, score)| [member, Bytes::from(format_double(score))];
+        Ok((next, found.into_iter().flat_map(flat).collect()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+    use crate::txn::Db;
+
+    fn call(db: &Db, args: &[&str]) -> Reply {
+        let argv: Vec<&[u8]> = args.iter().map(|arg| arg.as_bytes()).collect();
+        db.command(&argv).unwrap()
+    }
+
+    /// Returns the next cursor and the number of elements.
+    fn scan(db: &Db, args: &[&str]) -> (String, usize) {
+        match call(db, args) {
+            Reply::Array(parts) => match &parts[..] {
+                [Reply::Bulk(cursor), Reply::Array(found)] => {
+                    (String::from_utf8(cursor.to_vec()).unwrap(), found.len())
+                }
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_number_leads_through_all_keys_and_a_forged_one_starts_again() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        for n in 0..25 {
+            db.set(format!("k{n:02}").as_bytes(), b"v").unwrap();
+        }
+        let (cursor, found) = scan(&db, &["scan", "0"]);
+        assert_eq!(found, 10);
+        for _ in 0..2 {
+            let (third, found) = scan(&db, &["SCAN", &cursor, "COUNT", "10"]);
+            assert_eq!(found, 10);
+            assert_eq!(scan(&db, &["SCAN", &third]), ("0".into(), 5));
+        }
+        for forged in ["1", "17", "18446744073709551615", "-1", "+0", ""] {
+            let (_, found) = scan(&db, &["SCAN", forged, "COUNT", "100"]);
+            assert_eq!(found, 25, "{forged}");
+        }
+        let other = db.select(1).unwrap();
+        other.set(b"a", b"v").unwrap();
+        assert_eq!(scan(&other, &["SCAN", &cursor]), ("0".into(), 1), "of another database");
+    }
+
+    #[test]
+    fn errors_come_in_the_order_of_the_reference() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        db.set(b"k", b"v").unwrap();
+        for (args, error) in [
+            (&["SCAN", "x"][..], "ERR invalid cursor"),
+            (&["SCAN", " 1"], "ERR invalid cursor"),
+            (&["SCAN", "++1"], "ERR invalid cursor"),
+            (&["SCAN", "99999999999999999999"], "ERR invalid cursor"),
+            (&["SCAN", "0", "COUNT", "0"], "ERR syntax error"),
+            (&["SCAN", "0", "COUNT", "x"], "ERR value is not an integer or out of range"),
+            (&["SCAN", "0", "MATCH"], "ERR syntax error"),
+            (&["HSCAN", "k", "x"], "ERR invalid cursor"),
+            (
+                &["HSCAN", "k", "0", "FOO"],
+                "WRONGTYPE Operation against a key holding the wrong kind of value",
+            ),
+            (&["HSCAN", "h"], "ERR wrong number of arguments for 'hscan' command"),
+        ] {
+            assert_eq!(call(&db, args), Reply::Error(error.into()), "{args:?}");
+        }
+        assert_eq!(scan(&db, &["HSCAN", "none", "0", "FOO"]), ("0".into(), 0));
+        assert_eq!(scan(&db, &["SCAN", "0", "TYPE", "foo"]), ("0".into(), 0));
+        assert_eq!(scan(&db, &["SCAN", "0", "TYPE", "STRING"]), ("0".into(), 1));
+    }
+}

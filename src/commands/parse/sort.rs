@@ -1,0 +1,54 @@
+//! Parsers of SORT and SORT_RO.
+
+use crate::commands::args::{Args, syntax_error};
+use crate::commands::reply::{IntoReply, Reply};
+use crate::error::Result;
+use crate::txn::Tx;
+use crate::types::{SortBy, SortOptions};
+
+/// Parses the options, and the destination if the command may store.
+fn options<'a>(
+    args: &mut Args<'a>,
+    with_store: bool,
+) -> Result<(SortOptions<'a>, Option<&'a [u8]>)> {
+    let (mut options, mut to) = (SortOptions::default(), None);
+    while !args.is_empty() {
+        if args.take_word("ASC") {
+            options.descending = false;
+        } else if args.take_word("DESC") {
+            options.descending = true;
+        } else if args.take_word("ALPHA") {
+            options.alpha = true;
+        } else if args.len() > 2 && args.take_word("LIMIT") {
+            options.limit = (args.integer()?, args.integer()?);
+        } else if with_store && args.take_word("STORE") {
+            to = Some(args.bytes()?);
+        } else if args.take_word("BY") {
+            let pattern = args.bytes()?;
+            // A BY pattern without `*` skips sorting, and a later BY does not replace it.
+            if !matches!(options.by, SortBy::Pattern(first) if !first.contains(&b'*')) {
+                options.by = SortBy::Pattern(pattern);
+            }
+        } else if args.take_word("GET") {
+            options.get.push(args.bytes()?);
+        } else {
+            return Err(syntax_error());
+        }
+    }
+    Ok((options, to))
+}
+
+pub(crate) fn sort(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+    let key = args.bytes()?;
+    let (options, to) = options(&mut args, true)?;
+    match to {
+        Some(to) => Ok(Reply::Int(tx.sort_store(key, &options, to)?)),
+        None => Ok(tx.sort(key, &options)?.into_reply()),
+    }
+}
+
+pub(crate) fn sort_ro(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+    let key = args.bytes()?;
+    let (options, _) = options(&mut args, false)?;
+    Ok(tx.sort(key, &options)?.into_reply())
+}

@@ -1,0 +1,105 @@
+//! Builds a [`Reply`] from the elements that a command streams.
+
+use bytes::Bytes;
+
+use super::reply::Reply;
+use super::sink::{Head, ReplySink};
+
+/// Collects replies in the order in which they are written, and nests those that belong together.
+#[derive(Debug, Default)]
+pub(super) struct ReplyBuilder {
+    /// Complete replies, and heads whose replies follow.
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Reply(Reply),
+    Head(Head, usize),
+}
+
+impl ReplyBuilder {
+    /// Returns the reply that was written; nil if none was.
+    pub(super) fn finish(self) -> Reply {
+        let mut parts = self.parts.into_iter();
+        reply(&mut parts).unwrap_or(Reply::Nil)
+    }
+
+    fn push(&mut self, reply: Reply) {
+        self.parts.push(Part::Reply(reply));
+    }
+}
+
+/// Takes the next reply with everything nested in it.
+fn reply(parts: &mut impl Iterator<Item = Part>) -> Option<Reply> {
+    let (head, len) = match parts.next()? {
+        Part::Reply(reply) => return Some(reply),
+        Part::Head(head, len) => (head, len),
+    };
+    Some(match head {
+        Head::Array => Reply::Array(items(parts, len)),
+        Head::Set => Reply::Set(items(parts, len)),
+        Head::Map => Reply::Map(pairs(parts, len)),
+        Head::Pairs => Reply::Pairs(pairs(parts, len)),
+    })
+}
+
+fn items(parts: &mut impl Iterator<Item = Part>, len: usize) -> Vec<Reply> {
+    (0..len).map_while(|_| reply(parts)).collect()
+}
+
+fn pairs(parts: &mut impl Iterator<Item = Part>, len: usize) -> Vec<(Reply, Reply)> {
+    (0..len).map_while(|_| Some((reply(parts)?, reply(parts)?))).collect()
+}
+
+impl ReplySink for ReplyBuilder {
+    fn nil(&mut self) {
+        self.push(Reply::Nil);
+    }
+
+    fn nil_array(&mut self) {
+        self.push(Reply::NilArray);
+    }
+
+    fn status(&mut self, text: &'static str) {
+        self.push(Reply::Status(text));
+    }
+
+    fn error(&mut self, text: &str) {
+        self.push(Reply::Error(text.to_owned()));
+    }
+
+    fn integer(&mut self, number: i64) {
+        self.push(Reply::Int(number));
+    }
+
+    fn bulk(&mut self, bytes: &[u8]) {
+        self.push(Reply::Bulk(Bytes::copy_from_slice(bytes)));
+    }
+
+    fn double(&mut self, number: f64) {
+        self.push(Reply::Double(number));
+    }
+
+    fn head(&mut self, head: Head, len: usize) {
+        self.parts.push(Part::Head(head, len));
+    }
+
+    fn pair(&mut self) {}
+
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn position(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn insert_head(&mut self, position: usize, head: Head, len: usize) {
+        self.parts.insert(position.min(self.parts.len()), Part::Head(head, len));
+    }
+
+    fn rollback_to(&mut self, position: usize) {
+        self.parts.truncate(position);
+    }
+}

@@ -1,0 +1,110 @@
+//! Connection commands: a session accepts them, other handles refuse them.
+
+use super::spec::Access::Read;
+use super::spec::Arg::{Bytes, Int, Key, Many, OneOf, Optional, Word};
+use super::spec::{Arg, Command, ReplyKind};
+
+/// A connection command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionCommand {
+    /// CLIENT.
+    Client,
+    /// DISCARD.
+    Discard,
+    /// ECHO.
+    Echo,
+    /// EXEC.
+    Exec,
+    /// HELLO.
+    Hello,
+    /// MULTI.
+    Multi,
+    /// PING.
+    Ping,
+    /// QUIT.
+    Quit,
+    /// RESET.
+    Reset,
+    /// SELECT.
+    Select,
+    /// UNWATCH.
+    Unwatch,
+    /// WATCH.
+    Watch,
+}
+
+const fn entry(
+    name: &'static str,
+    since: &'static str,
+    args: &'static [Arg],
+    summary: &'static str,
+) -> Command {
+    Command::new(name, since, Read, args, ReplyKind::Varies, "O(1)", summary)
+}
+
+/// Every connection command, by name.
+pub(crate) const CONNECTION: &[(ConnectionCommand, Command)] = &[
+    (
+        ConnectionCommand::Client,
+        entry(
+            "CLIENT",
+            "2.4.0",
+            &[OneOf(&[
+                &[Word("GETNAME")],
+                &[Word("ID")],
+                &[Word("SETINFO"), Bytes("option"), Bytes("value")],
+                &[Word("SETNAME"), Bytes("name")],
+            ])],
+            "Returns or sets the name of the connection, or returns its number.",
+        ),
+    ),
+    (
+        ConnectionCommand::Discard,
+        entry("DISCARD", "2.0.0", &[], "Discards the commands queued since MULTI."),
+    ),
+    (ConnectionCommand::Echo, entry("ECHO", "1.0.0", &[Bytes("message")], "Returns the message.")),
+    (
+        ConnectionCommand::Exec,
+        entry("EXEC", "1.2.0", &[], "Runs the commands queued since MULTI, as one."),
+    ),
+    (
+        ConnectionCommand::Hello,
+        entry(
+            "HELLO",
+            "6.0.0",
+            &[Optional(&[
+                Int("protover"),
+                Optional(&[Word("AUTH"), Bytes("username"), Bytes("password")]),
+                Optional(&[Word("SETNAME"), Bytes("clientname")]),
+            ])],
+            "Returns properties of the server and selects the protocol.",
+        ),
+    ),
+    (
+        ConnectionCommand::Multi,
+        entry("MULTI", "1.2.0", &[], "Queues the commands that follow, for EXEC."),
+    ),
+    (
+        ConnectionCommand::Ping,
+        entry("PING", "1.0.0", &[Optional(&[Bytes("message")])], "Returns the message, or PONG."),
+    ),
+    (
+        ConnectionCommand::Quit,
+        entry("QUIT", "1.0.0", &[Optional(&[Many(&[Bytes("ignored")])])], "Closes the connection."),
+    ),
+    (
+        ConnectionCommand::Reset,
+        entry("RESET", "6.2.0", &[], "Resets the connection to its initial state."),
+    ),
+    (ConnectionCommand::Select, entry("SELECT", "1.0.0", &[Int("index")], "Selects a database.")),
+    (ConnectionCommand::Unwatch, entry("UNWATCH", "2.2.0", &[], "Forgets all watched keys.")),
+    (
+        ConnectionCommand::Watch,
+        entry(
+            "WATCH",
+            "2.2.0",
+            &[Many(&[Key("key")])],
+            "Makes the next EXEC fail if one of the keys changes before it.",
+        ),
+    ),
+];

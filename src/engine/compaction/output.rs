@@ -1,0 +1,127 @@
+//! The tables that a merge or a flush writes.
+//!
+//! If the work fails, the tables it created are deleted again. Its inputs remain, so nothing is
+//! lost. New tables become part of the store only when a version edit names them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::engine::entry::Tag;
+use crate::engine::files::{FileNumber, FileNumbers, table_path};
+use crate::engine::sstable::{CollectorFactory, TableSummary, TableWriter, WriterOptions};
+use crate::engine::version::FileMeta;
+use crate::error::{Error, Result};
+use crate::io::fs::FileSystem;
+
+/// Where and how tables are written.
+#[derive(Clone, Copy, Debug)]
+pub struct OutputOptions<'a> {
+    /// The file system.
+    pub fs: &'a Arc<dyn FileSystem>,
+    /// The directory for the tables.
+    pub dir: &'a Path,
+    /// Allocates the file numbers.
+    pub numbers: &'a FileNumbers,
+    /// Adds properties to the tables.
+    pub collectors: Option<&'a dyn CollectorFactory>,
+    /// Block size, filter and compression of the tables.
+    pub writer: WriterOptions,
+    /// A table is finished once it has reached this size.
+    pub table_bytes: u64,
+}
+
+/// Tables being written, in key order.
+#[derive(Debug)]
+pub struct TableOutputs<'a> {
+    options: OutputOptions<'a>,
+    open: Option<TableWriter>,
+    finished: Vec<FileMeta>,
+    created: Vec<FileNumber>,
+    kept: bool,
+}
+
+impl<'a> TableOutputs<'a> {
+    /// Outputs without any table yet.
+    pub fn new(options: OutputOptions<'a>) -> Self {
+        Self { options, open: None, finished: Vec::new(), created: Vec::new(), kept: false }
+    }
+
+    /// Adds an entry to the table in progress, and begins one if there is none.
+    #[inline]
+    pub fn add(&mut self, key: &[u8], tag: Tag, value: &[u8]) -> Result<()> {
+        match &mut self.open {
+            Some(writer) => writer.add(key, tag, value),
+            None => self.begin()?.add(key, tag, value),
+        }
+    }
+
+    /// Whether the table in progress has reached its size. The caller must finish it between two
+    /// keys, since all versions of a key belong in one table of a level.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        let full = |writer: &TableWriter| writer.estimated_size() >= self.options.table_bytes;
+        self.open.as_ref().is_some_and(full)
+    }
+
+    /// Whether a table is in progress.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    fn begin(&mut self) -> Result<&mut TableWriter> {
+        let options = &self.options;
+        let number = options.numbers.allocate();
+        let path = table_path(options.dir, number);
+        let file = options.fs.create(&path).map_err(|e| Error::io("create", &path, &e))?;
+        self.created.push(number);
+        let collectors = options.collectors.map_or_else(Vec::new, CollectorFactory::collectors);
+        let writer = TableWriter::new(file, path, number, options.writer, collectors);
+        Ok(self.open.insert(writer))
+    }
+
+    /// Completes and syncs the table in progress, and returns its size; 0 if there is none.
+    pub fn finish_table(&mut self) -> Result<u64> {
+        let Some(writer) = self.open.take() else { return Ok(0) };
+        let meta = file_meta(writer.finish()?);
+        let size = meta.size;
+        self.finished.push(meta);
+        Ok(size)
+    }
+
+    /// Completes all tables, makes their names durable, and returns them.
+    pub fn finish(mut self) -> Result<Vec<FileMeta>> {
+        self.finish_table()?;
+        if !self.finished.is_empty() {
+            let dir = self.options.dir;
+            self.options.fs.sync_dir(dir).map_err(|e| Error::io("sync directory", dir, &e))?;
+        }
+        self.kept = true;
+        Ok(std::mem::take(&mut self.finished))
+    }
+}
+
+impl Drop for TableOutputs<'_> {
+    fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
+        self.open = None;
+        for number in &self.created {
+            // If this fails, the next open removes the file.
+            let _ = self.options.fs.remove(&table_path(self.options.dir, *number));
+        }
+    }
+}
+
+fn file_meta(summary: TableSummary) -> FileMeta {
+    FileMeta {
+        number: summary.number,
+        size: summary.file_size,
+        smallest: summary.smallest.into(),
+        largest: summary.largest.into(),
+        entries: summary.entries,
+        tombstones: summary.tombstones,
+        min_sequence: summary.min_seq,
+        max_sequence: summary.max_seq,
+    }
+}

@@ -1,0 +1,322 @@
+//! Runs the compactions that the picker plans: one at a time per compaction thread.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::engine::batch::TreeId;
+use crate::engine::compaction::merge::{Merge, MergeStats};
+use crate::engine::compaction::output::TableOutputs;
+use crate::engine::compaction::picker::{self, PickerOptions};
+use crate::engine::compaction::visibility::Visibility;
+use crate::engine::compaction::{FilterJob, Plan, Reason};
+use crate::engine::core::Core;
+use crate::engine::cursor::MergeCursor;
+use crate::engine::entry::MAX_SEQUENCE;
+use crate::engine::files::FileNumber;
+use crate::engine::handle::Engine;
+use crate::engine::iter::source::{LevelCursor, Source};
+use crate::engine::snapshot::SnapshotPin;
+use crate::engine::sstable::CacheFill;
+use crate::engine::version::{FileMeta, LEVELS, Levels, TableFile, VersionEdit};
+use crate::error::Result;
+
+/// A plan and the tree it is for. Its files are busy until the job is dropped.
+struct CompactionJob<'a> {
+    core: &'a Core,
+    tree: usize,
+    plan: Plan,
+}
+
+impl Drop for CompactionJob<'_> {
+    fn drop(&mut self) {
+        let mut busy = self.core.work.busy.lock();
+        for (_, file) in self.plan.files() {
+            busy.remove(&file.meta().number);
+        }
+    }
+}
+
+/// A new table with its tree and level.
+type AddedTable = (TreeId, u8, FileMeta);
+
+/// A table is finished once it overlaps this many table sizes in the level below its own.
+const OVERLAP_TABLES: u64 = 10;
+
+impl Engine {
+    /// Flushes, then merges all tables of each tree into its deepest level, so that no garbage is
+    /// left.
+    pub fn compact(&self) -> Result<()> {
+        let core = &self.core;
+        self.flush()?;
+        core.writable()?.sync_all()?;
+        let paused = core.work.pause_compaction();
+        // The store may have been closed in the meantime.
+        core.writable()?;
+        for tree in 0..core.trees.len() {
+            if let Some(job) = core.full_compaction(tree) {
+                core.run(&job, false)?;
+            }
+        }
+        drop(paused);
+        core.work.wake_compactors();
+        Ok(())
+    }
+}
+
+impl Core {
+    /// Runs the most urgent compaction; `false` if none is due.
+    pub(crate) fn compact_once(&self) -> Result<bool> {
+        match self.next_job(|_| true) {
+            Some(job) => self.run(&job, false).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Picks a plan and marks its files as busy. Trees with the most level-0 files come first.
+    fn next_job(&self, wanted: impl Fn(&Plan) -> bool) -> Option<CompactionJob<'_>> {
+        let mut busy = self.work.busy.lock();
+        if self.work.compaction_paused() {
+            return None;
+        }
+        let view = self.view.load();
+        let options = self.picker_options();
+        let mut order: Vec<(usize, &Arc<Levels>)> = view.version.trees.iter().enumerate().collect();
+        order.sort_by_key(|(_, levels)| std::cmp::Reverse(levels.level(0).len()));
+        order.into_iter().find_map(|(tree, levels)| {
+            let plan = picker::pick(levels, &busy, &options).filter(&wanted)?;
+            Some(self.claim(tree, plan, &mut busy))
+        })
+    }
+
+    /// Whether a compaction is due.
+    pub(crate) fn compaction_is_due(&self) -> bool {
+        self.next_job(|_| true).is_some()
+    }
+
+    fn claim(&self, tree: usize, plan: Plan, busy: &mut HashSet<FileNumber>) -> CompactionJob<'_> {
+        busy.extend(plan.files().map(|(_, file)| file.meta().number));
+        CompactionJob { core: self, tree, plan }
+    }
+
+    fn picker_options(&self) -> PickerOptions {
+        PickerOptions {
+            level0_files: self.limits.level0_files,
+            base_bytes: self.limits.base_bytes,
+            ratio: u64::from(self.options.level_ratio),
+            move_overlap_bytes: self.options.table_bytes.saturating_mul(OVERLAP_TABLES),
+            oldest_snapshot: self.sequences.live().first().copied().unwrap_or(MAX_SEQUENCE),
+        }
+    }
+
+    fn run(&self, job: &CompactionJob<'_>, nested: bool) -> Result<()> {
+        match &job.plan {
+            Plan::Merge { inputs, output_level, reason } => {
+                self.run_merge(job, inputs, *output_level, *reason, nested)?;
+            }
+            Plan::Move { files, .. } if self.would_move_garbage(job.tree, files)? => {
+                // Now that the garbage is known, the files will be picked to be merged or dropped.
+            }
+            Plan::Move { to, files, .. } => {
+                let (tree, level) = (TreeId(small(job.tree)), small(*to));
+                let added = files.iter().map(|file| (tree, level, file.meta().clone())).collect();
+                self.install_plan(job, added)?;
+                self.activity.moves.add(files.len() as u64);
+            }
+            Plan::Drop { level, files } => self.run_drop(job, *level, files)?,
+        }
+        self.work.note_progress();
+        Ok(())
+    }
+
+    /// Installs an edit that removes the files of the plan and adds `added`.
+    fn install_plan(&self, job: &CompactionJob<'_>, added: Vec<AddedTable>) -> Result<()> {
+        let tree = TreeId(small(job.tree));
+        let removed = job.plan.files();
+        let edit = VersionEdit {
+            removed: removed.map(|(from, file)| (tree, small(from), file.meta().number)).collect(),
+            added,
+            ..VersionEdit::default()
+        };
+        self.install(edit, |_| {})
+    }
+
+    /// Drops files if that is still allowed by new estimates. The estimates that led to the plan
+    /// may come from a thread that had seen less.
+    fn run_drop(
+        &self,
+        job: &CompactionJob<'_>,
+        level: usize,
+        files: &[Arc<TableFile>],
+    ) -> Result<()> {
+        let Some(estimator) = self.garbage_estimator(job.tree)? else { return Ok(()) };
+        estimator.estimate_all(files)?;
+        let levels = estimator.job.view.version.trees.get(job.tree);
+        if !levels.is_some_and(|levels| picker::may_drop(levels, level, files)) {
+            return Ok(());
+        }
+        self.sync_log()?;
+        self.install_plan(job, Vec::new())?;
+        self.activity.drops.add(files.len() as u64);
+        self.activity.dropped_bytes.add(job.plan.input_bytes());
+        self.activity.dropped_entries.add(files.iter().map(|file| file.meta().entries).sum());
+        Ok(())
+    }
+
+    /// Makes everything durable that a filter or an estimate may have read, memtables included. A
+    /// power cut must not undo what justified a removal.
+    fn sync_log(&self) -> Result<()> {
+        self.log.as_ref().map_or(Ok(()), |log| log.sync_all().map(|_| ()))
+    }
+
+    fn run_merge(
+        &self,
+        job: &CompactionJob<'_>,
+        inputs: &[(usize, Vec<Arc<TableFile>>)],
+        output_level: usize,
+        reason: Reason,
+        nested: bool,
+    ) -> Result<()> {
+        // Captured after the inputs were chosen: a snapshot pinned later sees everything that the
+        // inputs hold.
+        let pinned = Arc::new(self.sequences.capture());
+        let view = self.view.load_full();
+        let tree = self.tree(job.tree)?;
+        let Some(levels) = view.version.trees.get(job.tree).cloned() else { return Ok(()) };
+        let bottommost = !(output_level + 1..LEVELS).any(|level| !levels.level(level).is_empty());
+        let id = TreeId(small(job.tree));
+        let filter_job = FilterJob { tree: id, bottommost, pinned: Arc::clone(&pinned), view };
+        let filter = match &tree.config.filter {
+            Some(factory) => factory.filter(&filter_job)?,
+            None => None,
+        };
+        let filtered = filter.is_some();
+        let mut outputs = TableOutputs::new(self.output_options(tree, bottommost));
+        let merge = Merge {
+            visibility: Visibility::new(
+                pinned.snapshots.iter().map(SnapshotPin::sequence).collect(),
+            ),
+            filter,
+            is_bottom: Box::new(|key| !levels.reaches_below(output_level, key)),
+            pause: Box::new(|bytes| self.pause(bytes, nested)),
+            cut_before: Box::new(self.overlap_limit(&levels, output_level)),
+        };
+        let mut cursor = MergeCursor::new(merge_sources(inputs)?);
+        let stats = merge.run(&mut cursor, &mut outputs)?;
+        drop(cursor);
+        let files = outputs.finish()?;
+        let mut added: Vec<_> =
+            files.into_iter().map(|file| (id, small(output_level), file)).collect();
+        self.or_discard(&mut added, |added| {
+            if filtered {
+                self.sync_log()?;
+            }
+            self.install_plan(job, added.clone())
+        })?;
+        self.count_merge(job, &added, stats, reason);
+        Ok(())
+    }
+
+    fn count_merge(
+        &self,
+        job: &CompactionJob<'_>,
+        files: &[AddedTable],
+        stats: MergeStats,
+        reason: Reason,
+    ) {
+        let activity = &self.activity;
+        activity.merges.add(1);
+        activity.merges_for_tombstones.add(u64::from(reason == Reason::Tombstones));
+        activity.merges_for_garbage.add(u64::from(reason == Reason::Garbage));
+        activity.merge_read_bytes.add(job.plan.input_bytes());
+        activity.merge_written_bytes.add(files.iter().map(|(_, _, file)| file.size).sum());
+        activity.shadowed.add(stats.shadowed);
+        activity.filtered.add(stats.filtered);
+        activity.elided.add(stats.elided);
+    }
+
+    /// Called between chunks of a merge: ends it when the store stops, limits its rate, and runs a
+    /// compaction of level 0 first when that has become urgent.
+    fn pause(&self, bytes: u64, nested: bool) -> Result<()> {
+        self.stop_if_asked()?;
+        self.rate.take(bytes, || self.stop_if_asked().is_ok());
+        if nested {
+            return Ok(());
+        }
+        let urgent = self
+            .view
+            .load()
+            .version
+            .trees
+            .iter()
+            .any(|levels| levels.level(0).len() >= self.limits.level0_slow);
+        let from_level0 = |plan: &Plan| match plan {
+            Plan::Merge { reason, .. } => *reason == Reason::Level0,
+            Plan::Move { from, .. } => *from == 0,
+            // A drop comes before any other step and takes no time.
+            Plan::Drop { .. } => true,
+        };
+        if urgent && let Some(job) = self.next_job(from_level0) {
+            self.activity.preemptions.add(1);
+            self.run(&job, true)?;
+        }
+        Ok(())
+    }
+
+    /// Tells where to finish a table because it overlaps too much of the level below. Its later
+    /// merge would be large.
+    fn overlap_limit(
+        &self,
+        levels: &Levels,
+        output_level: usize,
+    ) -> impl FnMut(&[u8]) -> bool + use<> {
+        let below: Vec<Arc<TableFile>> = levels.level(output_level + 1).to_vec();
+        let limit = self.options.table_bytes.saturating_mul(OVERLAP_TABLES);
+        let (mut at, mut overlapped) = (0, 0);
+        move |key| {
+            while let Some(file) = below.get(at).filter(|file| *file.meta().largest < *key) {
+                overlapped += file.meta().size;
+                at += 1;
+            }
+            let cut = overlapped > limit;
+            if cut {
+                overlapped = 0;
+            }
+            cut
+        }
+    }
+
+    /// A merge of all tables of a tree into the deepest level.
+    fn full_compaction(&self, tree: usize) -> Option<CompactionJob<'_>> {
+        let view = self.view.load();
+        let levels = view.version.trees.get(tree)?;
+        let inputs: Vec<_> = levels
+            .iter()
+            .filter(|(_, files)| !files.is_empty())
+            .map(|(level, files)| (level, files.to_vec()))
+            .collect();
+        if inputs.is_empty() {
+            return None;
+        }
+        let plan = Plan::Merge { inputs, output_level: LEVELS - 1, reason: Reason::Manual };
+        Some(self.claim(tree, plan, &mut self.work.busy.lock()))
+    }
+}
+
+fn merge_sources(inputs: &[(usize, Vec<Arc<TableFile>>)]) -> Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for (level, files) in inputs {
+        if *level == 0 {
+            for file in files {
+                sources.push(Source::Table(file.table()?.cursor(CacheFill::Skip)));
+            }
+        } else if !files.is_empty() {
+            sources.push(Source::Level(LevelCursor::new(files.clone(), CacheFill::Skip)));
+        }
+    }
+    Ok(sources)
+}
+
+/// The number of a level or tree, of which there are few.
+fn small(number: usize) -> u8 {
+    u8::try_from(number).unwrap_or(u8::MAX)
+}

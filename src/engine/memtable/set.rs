@@ -1,0 +1,58 @@
+//! The memtables of all trees. They are filled, frozen and flushed together.
+
+use std::sync::Arc;
+
+use super::table::Memtable;
+use crate::engine::batch;
+use crate::engine::entry::{Sequence, Tag, hash_key};
+use crate::engine::wal::LogPosition;
+use crate::error::{Error, ErrorKind, Result};
+
+/// One memtable per tree.
+#[derive(Debug)]
+pub struct MemtableSet {
+    /// The memtables, by tree index.
+    pub trees: Vec<Arc<Memtable>>,
+    /// Where in the log the first batch of this set begins.
+    pub log_start: LogPosition,
+}
+
+impl MemtableSet {
+    /// Empty memtables, one per entry of `expect_scans`.
+    pub fn new(capacity: usize, expect_scans: &[bool], log_start: LogPosition) -> Self {
+        let trees =
+            expect_scans.iter().map(|scans| Arc::new(Memtable::new(capacity, *scans))).collect();
+        Self { trees, log_start }
+    }
+
+    /// The empty set that takes over when this one is frozen. Trees that were scanned lately are
+    /// expected to be scanned again.
+    #[must_use]
+    pub fn successor(&self, capacity: usize, log_start: LogPosition) -> Self {
+        let scanned: Vec<bool> = self.trees.iter().map(|memtable| memtable.was_scanned()).collect();
+        Self::new(capacity, &scanned, log_start)
+    }
+
+    /// Bytes used by the memtables of all trees.
+    pub fn bytes(&self) -> usize {
+        self.trees.iter().map(|memtable| memtable.bytes()).sum()
+    }
+
+    /// Whether all memtables are empty.
+    pub fn is_empty(&self) -> bool {
+        self.trees.iter().all(|memtable| memtable.is_empty())
+    }
+
+    /// Applies a batch in the form the log stores and returns its sequence number.
+    pub(crate) fn apply(&self, batch: &[u8]) -> Result<Sequence> {
+        let broken = || Error::new(ErrorKind::Corrupt, "a batch names a tree that does not exist");
+        let (sequence, operations) = batch::decode(batch).ok_or_else(broken)?;
+        for operation in operations {
+            let operation = operation?;
+            let memtable = self.trees.get(operation.tree.index()).ok_or_else(broken)?;
+            let tag = Tag::new(sequence, operation.kind);
+            memtable.insert(hash_key(operation.key), operation.key, tag, operation.value)?;
+        }
+        Ok(sequence)
+    }
+}

@@ -1,0 +1,334 @@
+//! The memtable: entries chained by hash for point reads, and sorted on demand for scans.
+//!
+//! Invariants: an entry is complete before its address is stored (Release) in its bucket. A chain
+//! runs from the newest entry to the oldest, since entries arrive in the order of their sequence
+//! numbers. So the first match at or below a sequence number is the answer of a point read.
+
+#![expect(unsafe_code, reason = "hands out values in place; see `PinnedValue`")]
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
+
+use super::arena::{Address, Tail};
+use super::entries::{Entries, Header, MemtableEntry};
+use super::order::{Order, RUN};
+use crate::engine::entry::{Sequence, Tag};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Shorter values are copied. Longer ones pin the memtable: ten bytes must not keep megabytes
+/// alive.
+const PIN_FROM: usize = 1024;
+/// A memtable below this size stays in the processor's cache if it is used much.
+const CACHED_BYTES: usize = 1 << 20;
+
+/// Writes of one tree that are not flushed yet.
+pub struct Memtable {
+    entries: Entries,
+    buckets: Box<[AtomicU32]>,
+    writer: Mutex<Writer>,
+    order: RwLock<Order>,
+    len: AtomicUsize,
+    bytes: AtomicUsize,
+    /// Up to this number of entries the writer keeps the order nearly up to date.
+    ordered_until: AtomicUsize,
+}
+
+/// Number of entries that are sorted as they are written after a scan. Without another scan in
+/// between, later entries are sorted by the next scan: a tree that is rarely scanned must not pay
+/// for it with every write.
+const ORDERED_AFTER_SCAN: usize = 1 << 15;
+
+/// Zeroed memory that the system provides page by page as it is touched. Writing the zeros here
+/// would stop the writer that needs a new memtable for a millisecond.
+fn zeroed(count: usize) -> Box<[AtomicU32]> {
+    let zeros = Box::into_raw(vec![0u32; count].into_boxed_slice());
+    // SAFETY: `AtomicU32` has the size, alignment and bit validity of `u32`, and the box is ours.
+    unsafe { Box::from_raw(zeros as *mut [AtomicU32]) }
+}
+
+#[derive(Default)]
+struct Writer {
+    tail: Tail,
+    /// The addresses of all entries, in the order they were written.
+    append_order: Vec<Address>,
+}
+
+impl Memtable {
+    /// A memtable meant for about `capacity` bytes. With `expect_scans` the writer keeps the
+    /// order nearly up to date from the start.
+    pub fn new(capacity: usize, expect_scans: bool) -> Self {
+        let buckets = (capacity / 128).next_power_of_two().clamp(256, 1 << 22);
+        Self {
+            entries: Entries::new(),
+            buckets: zeroed(buckets),
+            writer: Mutex::default(),
+            order: RwLock::default(),
+            len: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            ordered_until: AtomicUsize::new(if expect_scans { ORDERED_AFTER_SCAN } else { 0 }),
+        }
+    }
+
+    /// Number of entries, all versions counted.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// Whether the memtable has no entries.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes used by entries and indexes.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether a scan has used the memtable lately.
+    pub fn was_scanned(&self) -> bool {
+        self.len() < self.ordered_until.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn bucket(&self, hash: u64) -> Option<&AtomicU32> {
+        // Entries store the lower half of the hash, so the bucket is chosen by the upper half.
+        self.buckets.get((hash >> 32) as usize & (self.buckets.len() - 1))
+    }
+
+    /// Adds an entry. Sequence numbers must not decrease from call to call. Of two entries with
+    /// the same key and sequence number the later one wins.
+    pub fn insert(&self, hash: u64, key: &[u8], tag: Tag, value: &[u8]) -> Result<()> {
+        let (Ok(klen), Ok(vlen)) = (u32::try_from(key.len()), u32::try_from(value.len())) else {
+            return Err(Error::new(ErrorKind::TooLarge, "a key or value exceeds 4 GiB"));
+        };
+        let no_memory = || Error::new(ErrorKind::NoMemory, "no memory for a memtable entry");
+        let mut writer = self.writer.lock();
+        let bucket = self.bucket(hash).ok_or_else(no_memory)?;
+        let next = bucket.load(Ordering::Relaxed);
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is stored")]
+        let header = Header { next, hash: hash as u32, tag: tag.raw(), klen, vlen };
+        let pushed = self.entries.push(&mut writer.tail, header, key, value);
+        let address = pushed.ok_or_else(no_memory)?;
+        bucket.store(address, Ordering::Release);
+        writer.append_order.push(address);
+        let count = writer.append_order.len();
+        self.bytes.store(writer.tail.allocated() + count * 4, Ordering::Relaxed);
+        self.len.store(count, Ordering::Release);
+        Ok(())
+    }
+
+    /// The newest entry of `key` at or before `sequence`.
+    #[inline]
+    pub fn get(&self, hash: u64, key: &[u8], sequence: Sequence) -> Option<MemtableEntry<'_>> {
+        let mut address = self.bucket(hash)?.load(Ordering::Acquire);
+        while address != 0 {
+            let header = self.entries.header(address);
+            #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is stored")]
+            if header.hash == hash as u32 {
+                let found = self.entries.entry(address);
+                if found.key() == key && found.tag().sequence() <= sequence {
+                    return Some(found);
+                }
+            }
+            address = header.next;
+        }
+        None
+    }
+
+    /// Prefetches the heads of the hash chains for these key hashes into the processor's cache.
+    ///
+    /// The reads do not depend on each other, so the processor waits for memory once for many of
+    /// them. Lookups that follow would otherwise wait twice each.
+    pub fn prefetch(&self, hashes: &[u64]) {
+        if self.bytes() < CACHED_BYTES {
+            return;
+        }
+        let bucket = |hash: &u64| self.bucket(*hash).map_or(0, |it| it.load(Ordering::Acquire));
+        let heads = hashes.iter().map(bucket).collect::<Vec<Address>>();
+        let present = heads.iter().filter(|head| **head != 0);
+        let read = present.map(|head| self.entries.header(*head).hash);
+        std::hint::black_box(read.fold(0, |all, hash| all ^ hash));
+    }
+
+    /// The entry at an address that this memtable handed out.
+    #[inline]
+    pub(super) fn entry(&self, address: Address) -> MemtableEntry<'_> {
+        self.entries.entry(address)
+    }
+
+    /// The value as bytes of its own: copied if short, otherwise a pin of this memtable.
+    pub fn value_bytes(self: &Arc<Self>, entry: &MemtableEntry<'_>) -> Bytes {
+        let value = entry.value();
+        if value.len() < PIN_FROM || !entry.is_of(&self.entries) {
+            return Bytes::copy_from_slice(value);
+        }
+        Bytes::from_owner(PinnedValue {
+            start: value.as_ptr(),
+            len: value.len(),
+            _memtable: Arc::clone(self),
+        })
+    }
+
+    /// The order, brought up to date with everything written so far.
+    fn ordered(&self) -> parking_lot::RwLockReadGuard<'_, Order> {
+        self.ordered_until.store(self.len() + ORDERED_AFTER_SCAN, Ordering::Relaxed);
+        let guard = self.order.read();
+        if guard.len() == self.len() {
+            return guard;
+        }
+        drop(guard);
+        let mut order = self.order.write();
+        self.catch_up(&mut order);
+        parking_lot::RwLockWriteGuard::downgrade(order)
+    }
+
+    /// Runs `find` on the order, brought up to date, and the entries it refers to.
+    pub(super) fn with_order<T>(&self, find: impl FnOnce(&Order, &Entries) -> T) -> T {
+        find(&self.ordered(), &self.entries)
+    }
+
+    fn catch_up(&self, order: &mut Order) {
+        let fresh: Vec<Address> = {
+            let writer = self.writer.lock();
+            writer.append_order.get(order.len()..).unwrap_or_default().to_vec()
+        };
+        order.extend(fresh, &self.entries);
+    }
+
+    /// The runs of the order that may hold entries of `[lower, upper)`. They change with every
+    /// write.
+    pub(crate) fn runs_between(&self, lower: &[u8], upper: Option<&[u8]>) -> Range<usize> {
+        self.with_order(|order, entries| order.runs_between(lower, upper, entries))
+    }
+
+    /// A random entry of the runs that may hold `[lower, upper)`. Each entry is drawn with the
+    /// same probability, one in [`RUN`] times the number of runs; otherwise nothing is drawn.
+    pub(crate) fn draw(
+        &self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        random: &mut dyn FnMut(u64) -> u64,
+    ) -> Option<MemtableEntry<'_>> {
+        let order = self.ordered();
+        let runs = order.runs_between(lower, upper, &self.entries);
+        if runs.is_empty() {
+            return None;
+        }
+        let run = runs.start + usize::try_from(random(runs.len() as u64)).ok()?;
+        let index = usize::try_from(random(RUN as u64)).ok()?;
+        order.slot(run, index).map(|address| self.entry(address))
+    }
+
+    /// Sorts recent entries if a scan is likely to follow. The writer calls this now and then, so
+    /// that scans have little to sort.
+    pub fn update_order(&self) {
+        const BEHIND: usize = 64;
+        if !self.was_scanned() {
+            return;
+        }
+        if let Some(mut order) = self.order.try_write()
+            && self.len() - order.len() >= BEHIND
+        {
+            self.catch_up(&mut order);
+        }
+    }
+}
+
+impl std::fmt::Debug for Memtable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Memtable {{ entries: {}, bytes: {} }}", self.len(), self.bytes())
+    }
+}
+
+/// A value in the arena of a memtable, which it keeps alive.
+struct PinnedValue {
+    start: *const u8,
+    len: usize,
+    _memtable: Arc<Memtable>,
+}
+
+// SAFETY: the bytes are immutable and live as long as the memtable, which this owns a share of.
+unsafe impl Send for PinnedValue {}
+// SAFETY: as above.
+unsafe impl Sync for PinnedValue {}
+
+impl AsRef<[u8]> for PinnedValue {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: the pointer and length are those of a value in the arena of the memtable.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::entry::{EntryKind, MAX_SEQUENCE, hash_key};
+
+    fn put(m: &Memtable, key: &[u8], sequence: Sequence, value: &[u8]) {
+        m.insert(hash_key(key), key, Tag::new(sequence, EntryKind::Put), value).unwrap();
+    }
+
+    fn get<'a>(m: &'a Memtable, key: &[u8], sequence: Sequence) -> Option<MemtableEntry<'a>> {
+        m.get(hash_key(key), key, sequence)
+    }
+
+    #[test]
+    fn a_read_sees_the_newest_entry_at_its_sequence() {
+        let m = Memtable::new(1 << 16, false);
+        put(&m, b"k", 3, b"three");
+        put(&m, b"k", 5, b"five");
+        m.insert(hash_key(b"k"), b"k", Tag::new(7, EntryKind::Delete), b"").unwrap();
+        assert!(get(&m, b"k", 2).is_none());
+        assert_eq!(get(&m, b"k", 4).unwrap().value(), b"three");
+        assert_eq!(get(&m, b"k", 6).unwrap().value(), b"five");
+        assert!(get(&m, b"k", MAX_SEQUENCE).unwrap().tag().is_delete());
+        assert!(get(&m, b"other", MAX_SEQUENCE).is_none());
+    }
+
+    #[test]
+    fn of_two_entries_with_one_sequence_the_later_wins() {
+        let m = Memtable::new(1 << 16, false);
+        put(&m, b"k", 3, b"first");
+        put(&m, b"k", 3, b"second");
+        assert_eq!(get(&m, b"k", 3).unwrap().value(), b"second");
+    }
+
+    #[test]
+    fn empty_keys_and_large_values_are_kept() {
+        let m = Arc::new(Memtable::new(1 << 16, false));
+        let large = vec![7u8; 5 << 20];
+        put(&m, b"", 1, &large);
+        let pinned = m.value_bytes(&get(&m, b"", 1).unwrap());
+        drop(m);
+        assert_eq!(pinned, large, "a pinned value outlives the last other reference");
+    }
+
+    #[test]
+    fn readers_run_beside_the_writer() {
+        let m = Memtable::new(1 << 20, false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for i in 0..20_000u64 {
+                    put(&m, format!("{:05}", i % 500).as_bytes(), i + 1, &i.to_le_bytes());
+                }
+            });
+            scope.spawn(|| {
+                for i in 0..20_000u64 {
+                    let key = format!("{:05}", i % 500);
+                    if let Some(found) = get(&m, key.as_bytes(), MAX_SEQUENCE) {
+                        assert_eq!(found.key(), key.as_bytes());
+                        assert_eq!(found.value(), (found.tag().sequence() - 1).to_le_bytes());
+                    }
+                }
+            });
+        });
+        assert_eq!(m.len(), 20_000);
+    }
+}

@@ -1,0 +1,133 @@
+//! Step 2 of an open: the state that the manifest describes, checked against the directory.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Opening, invalid};
+use crate::engine::entry::Sequence;
+use crate::engine::files::{FileKind, FileNumber, current_path};
+use crate::engine::version::{LogState, TableFile, Version, VersionEdit, read_manifest};
+use crate::engine::wal::SyncState;
+use crate::error::{Error, ErrorKind, Result};
+
+/// No file number is larger than this, so that counting on never overflows.
+const MAX_FILE_NUMBER: FileNumber = FileNumber::MAX >> 1;
+
+/// The state that the manifest describes.
+#[derive(Debug, Default)]
+pub(super) struct ManifestState {
+    pub(super) version: Version,
+    pub(super) log: LogState,
+    pub(super) next_file: FileNumber,
+    pub(super) last_sequence: Sequence,
+}
+
+impl Opening {
+    /// The state of a store that is yet to be created. The directory is empty, or holds the remains
+    /// of a creation that did not complete.
+    pub(super) fn empty_state(&self) -> Result<ManifestState> {
+        for name in &self.names {
+            match FileKind::parse(name) {
+                Some(FileKind::Table(_) | FileKind::Log(_)) => {
+                    let path = current_path(&self.dir);
+                    let found = format!("it is missing, but {} is there", name.display());
+                    return Err(Error::corrupt(&path, 0, found));
+                }
+                Some(_) => {}
+                None if name.as_os_str() == "lost+found" => {}
+                None => {
+                    let what = format!("{} is no file of a store", name.display());
+                    let error = invalid(&self.dir, &what);
+                    return Err(error.wrap(ErrorKind::Incompatible, "not a store"));
+                }
+            }
+        }
+        let version = Version::empty(self.trees.len());
+        Ok(ManifestState { version, next_file: 1, ..ManifestState::default() })
+    }
+
+    pub(super) fn read_manifest_state(
+        &self,
+        number: FileNumber,
+        sync_state: SyncState,
+    ) -> Result<ManifestState> {
+        let mut state = ManifestState { version: Version::default(), ..ManifestState::default() };
+        let path = crate::engine::files::manifest_path(&self.dir, number);
+        read_manifest(&*self.fs, &self.dir, number, sync_state, |payload| {
+            let broken = |what: &str| Error::corrupt(&path, 0, what);
+            let edit = VersionEdit::decode(payload).ok_or_else(|| broken("a record is no edit"))?;
+            self.check_trees(&edit)?;
+            self.apply_edit(&mut state, &edit).ok_or_else(|| broken("an edit does not fit"))
+        })?;
+        if state.version.trees.is_empty() {
+            return Err(Error::corrupt(&path, 0, "it names no trees"));
+        }
+        self.check_present(&state)?;
+        Ok(state)
+    }
+
+    fn apply_edit(&self, state: &mut ManifestState, edit: &VersionEdit) -> Option<()> {
+        if !edit.trees.is_empty() {
+            state.version = Version::empty(edit.trees.len());
+        }
+        state.version = state.version.apply(edit, &|tree, meta| {
+            Some(Arc::new(TableFile::new(meta, Arc::clone(&self.trees.get(tree)?.opener))))
+        })?;
+        state.next_file = edit.next_file.unwrap_or(state.next_file);
+        state.last_sequence = edit.last_sequence.unwrap_or(state.last_sequence);
+        if let Some(log) = &edit.log {
+            state.log = log.clone();
+        }
+        Some(())
+    }
+
+    /// Checks the tree names, which the first edit of a manifest holds.
+    fn check_trees(&self, edit: &VersionEdit) -> Result<()> {
+        let names = self.trees.iter().map(|tree| tree.config.name.as_bytes());
+        if edit.trees.is_empty() || edit.trees.iter().map(Vec::as_slice).eq(names) {
+            return Ok(());
+        }
+        let message = format!("{}: the store was made with other trees", self.dir.display());
+        Err(Error::new(ErrorKind::Incompatible, message))
+    }
+
+    /// Checks that every table exists, so that a missing one is noticed now and not at some read.
+    fn check_present(&self, state: &ManifestState) -> Result<()> {
+        let present: std::collections::HashSet<FileNumber> = self
+            .names
+            .iter()
+            .filter_map(|name| match FileKind::parse(name) {
+                Some(FileKind::Table(number)) => Some(number),
+                _ => None,
+            })
+            .collect();
+        let mut files = state.version.files();
+        match files.find(|file| !present.contains(&file.meta().number)) {
+            Some(file) => Err(Error::corrupt(&file.path(), 0, "the table is missing")),
+            None => Ok(()),
+        }
+    }
+
+    /// A number above those of all files in the directory.
+    pub(super) fn number_after_all(&self) -> Result<FileNumber> {
+        let mut next = 1;
+        for name in &self.names {
+            let number = match FileKind::parse(name) {
+                Some(FileKind::Log(n) | FileKind::Table(n) | FileKind::Manifest(n)) => n,
+                // Most temporary files are named by number too.
+                Some(FileKind::Temporary) => stem_number(name).unwrap_or(0),
+                _ => 0,
+            };
+            if number > MAX_FILE_NUMBER {
+                let path = self.dir.join(name);
+                return Err(Error::corrupt(&path, 0, "no file of a store has such a number"));
+            }
+            next = next.max(number + 1);
+        }
+        Ok(next)
+    }
+}
+
+fn stem_number(name: &Path) -> Option<FileNumber> {
+    name.file_stem()?.to_str()?.parse().ok()
+}

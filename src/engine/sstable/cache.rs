@@ -1,0 +1,172 @@
+//! The block cache, shared by all tables of a store.
+//!
+//! Keys are (file number, offset). File numbers are never reused, so the blocks of a deleted table
+//! need no removal: nothing asks for them again, and they are evicted in time. The cache resists
+//! scans (quick_cache), and its shard locks are the only locks on the read path. Its capacity in
+//! bytes may change at any time; 0 turns caching off.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use super::block::Block;
+use crate::engine::counter::Counter;
+use crate::engine::files::FileNumber;
+
+/// Whether blocks that a read loads from a file are put into the block cache.
+///
+/// Either way a read uses the blocks that are cached already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheFill {
+    /// Blocks are cached: for data that is likely to be read again.
+    #[default]
+    Fill,
+    /// The cache stays as it is: for scans that are not expected to repeat.
+    Skip,
+}
+
+impl CacheFill {
+    /// [`CacheFill::Skip`] if `skip` is set.
+    pub fn skip_if(skip: bool) -> Self {
+        if skip { Self::Skip } else { Self::Fill }
+    }
+
+    /// Whether blocks are cached.
+    #[inline]
+    pub fn fills(self) -> bool {
+        self == Self::Fill
+    }
+
+    /// [`CacheFill::Fill`] only if both fill.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self::skip_if(!(self.fills() && other.fills()))
+    }
+}
+
+type Key = (FileNumber, u64);
+
+/// Expected block size, for the number of recently evicted keys that the cache remembers.
+const TYPICAL_BLOCK: u64 = 4096;
+
+#[derive(Clone, Copy, Debug)]
+struct Bytes;
+
+impl Weighter<Key, Block> for Bytes {
+    fn weight(&self, _key: &Key, block: &Block) -> u64 {
+        block.memory() as u64
+    }
+}
+
+/// A cache of data blocks with a capacity in bytes.
+#[derive(Debug)]
+pub struct BlockCache {
+    blocks: Cache<Key, Block, Bytes>,
+    capacity: AtomicU64,
+    hits: Counter,
+    misses: Counter,
+}
+
+impl BlockCache {
+    /// A cache of at most `capacity` bytes. With 0 it caches nothing.
+    pub fn new(capacity: u64) -> Self {
+        let items = (capacity / TYPICAL_BLOCK).clamp(1 << 10, 1 << 22);
+        let items = usize::try_from(items).unwrap_or(usize::MAX);
+        Self {
+            blocks: Cache::with_weighter(items, capacity, Bytes),
+            capacity: AtomicU64::new(capacity),
+            hits: Counter::default(),
+            misses: Counter::default(),
+        }
+    }
+
+    /// The block at `offset` of file `number`, if it is cached.
+    #[inline]
+    pub fn get(&self, number: FileNumber, offset: u64) -> Option<Block> {
+        let found = self.blocks.get(&(number, offset));
+        if found.is_some() {
+            self.hits.add(1);
+        } else {
+            self.misses.add(1);
+        }
+        found
+    }
+
+    /// Adds a checked block. A block larger than a shard of the cache is not kept.
+    pub fn insert(&self, number: FileNumber, offset: u64, block: Block) {
+        if self.capacity() > 0 {
+            self.blocks.insert((number, offset), block);
+        }
+    }
+
+    /// The capacity in bytes.
+    pub fn capacity(&self) -> u64 {
+        self.capacity.load(Ordering::Relaxed)
+    }
+
+    /// Changes the capacity, and evicts at once what no longer fits.
+    pub fn set_capacity(&self, capacity: u64) {
+        self.capacity.store(capacity, Ordering::Relaxed);
+        self.blocks.set_capacity(capacity);
+    }
+
+    /// Memory of the cached blocks, in bytes.
+    pub fn used(&self) -> u64 {
+        self.blocks.weight()
+    }
+
+    /// Number of lookups that found their block.
+    pub fn hits(&self) -> u64 {
+        self.hits.sum()
+    }
+
+    /// Number of lookups that did not find their block.
+    pub fn misses(&self) -> u64 {
+        self.misses.sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::sstable::block::tests::block_of;
+
+    fn block(bytes: usize) -> Block {
+        block_of(&[(b"key", 1, &vec![0; bytes])])
+    }
+
+    #[test]
+    fn a_block_is_found_under_its_own_file_and_offset_only() {
+        let cache = BlockCache::new(1 << 20);
+        cache.insert(1, 0, block(100));
+        assert!(cache.get(1, 0).is_some());
+        assert!(cache.get(1, 100).is_none());
+        assert!(cache.get(2, 0).is_none());
+        assert_eq!((cache.hits(), cache.misses()), (1, 2));
+    }
+
+    #[test]
+    fn the_capacity_is_kept_and_can_shrink_and_grow() {
+        let cache = BlockCache::new(1 << 20);
+        for i in 0..1000 {
+            cache.insert(1, i, block(4000));
+        }
+        assert!((500 << 10..=1 << 20).contains(&cache.used()), "{}", cache.used());
+        cache.set_capacity(100 << 10);
+        assert!(cache.used() <= 100 << 10, "{}", cache.used());
+        cache.set_capacity(0);
+        assert_eq!(cache.used(), 0);
+        cache.set_capacity(1 << 20);
+        cache.insert(2, 0, block(4000));
+        assert!(cache.get(2, 0).is_some());
+    }
+
+    #[test]
+    fn capacity_zero_caches_nothing() {
+        let cache = BlockCache::new(0);
+        cache.insert(1, 0, block(10));
+        assert!(cache.get(1, 0).is_none());
+        assert_eq!(cache.used(), 0);
+    }
+}

@@ -1,0 +1,65 @@
+//! BITFIELD: its operations are structures in C.
+
+use crate::commands::{IntoReply, Reply, entries};
+use crate::error::Result;
+use crate::ffi::argv::{Argv, text};
+use crate::ffi::flags::invalid;
+use crate::ffi::output::WriteOutput;
+use crate::ffi::reply::lsmkv_reply;
+use crate::ffi::slice::Out;
+use crate::ffi::status::{LSMKV_OK, lsmkv_status};
+use crate::ffi::target::CommandTarget;
+use crate::types::{BitfieldOp, FieldAction, Overflow};
+
+pub(crate) fn bitfield(
+    target: &CommandTarget<'_>,
+    key: &[u8],
+    ops: &[BitfieldOp],
+    out: &Out<*mut lsmkv_reply>,
+) -> Result<lsmkv_status> {
+    if target.records() {
+        let mut argv = Argv::new(&entries::BITFIELD);
+        argv.push(key);
+        ops.iter().for_each(|op| push(&mut argv, op));
+        return target.run(&entries::BITFIELD, &argv).map(|_| LSMKV_OK);
+    }
+    out.write(numbers(target.db().bitfield(key, ops)?))
+}
+
+pub(crate) fn bitfield_ro(
+    target: &CommandTarget<'_>,
+    key: &[u8],
+    ops: &[BitfieldOp],
+    out: &Out<*mut lsmkv_reply>,
+) -> Result<lsmkv_status> {
+    if ops.iter().any(|op| op.action != FieldAction::Get) {
+        return Err(invalid("BITFIELD_RO only reads"));
+    }
+    out.write(numbers(target.db().bitfield_ro(key, ops)?))
+}
+
+fn numbers(answers: Vec<Option<i64>>) -> Reply {
+    Reply::Array(answers.into_iter().map(IntoReply::into_reply).collect())
+}
+
+/// Adds an operation in the words of BITFIELD.
+fn push(argv: &mut Argv<'_>, op: &BitfieldOp) {
+    argv.word("OVERFLOW");
+    argv.word(match op.overflow {
+        Overflow::Wrap => "WRAP",
+        Overflow::Saturate => "SAT",
+        Overflow::Fail => "FAIL",
+    });
+    let (action, value) = match op.action {
+        FieldAction::Get => ("GET", None),
+        FieldAction::Set(value) => ("SET", Some(value)),
+        FieldAction::IncrBy(value) => ("INCRBY", Some(value)),
+    };
+    argv.word(action);
+    let sign = if op.field.is_signed() { 'i' } else { 'u' };
+    argv.own(text(format_args!("{sign}{}", op.field.bits())));
+    argv.own(text(op.offset));
+    if let Some(value) = value {
+        argv.own(text(value));
+    }
+}

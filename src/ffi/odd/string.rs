@@ -1,0 +1,114 @@
+//! SET and GETEX, which take a time to live as a number and a flag, and GET into the caller's
+//! memory.
+
+use crate::commands::entries;
+use crate::error::Result;
+use crate::ffi::argv::{Argv, text};
+use crate::ffi::buffer::lsmkv_buf;
+use crate::ffi::flags::{
+    Flags, LSMKV_AT, LSMKV_KEEPTTL, LSMKV_NX, LSMKV_PERSIST, LSMKV_XX, invalid,
+};
+use crate::ffi::output::WriteOutput;
+use crate::ffi::slice::{Out, Room};
+use crate::ffi::status::{LSMKV_NOT_FOUND, LSMKV_OK, LSMKV_SKIPPED, LSMKV_TOO_SMALL, lsmkv_status};
+use crate::ffi::target::CommandTarget;
+use crate::types::{Condition, Expiry, GetExpiry, SetExpiry, SetOptions};
+
+pub(crate) fn set_opt(
+    target: &CommandTarget<'_>,
+    key: &[u8],
+    value: &[u8],
+    flags: Flags,
+    ttl_ms: i64,
+    old: &Out<lsmkv_buf>,
+) -> Result<lsmkv_status> {
+    let options = set_options(flags, ttl_ms, old.is_wanted())?;
+    if target.records() {
+        let mut argv = Argv::new(&entries::SET);
+        argv.push(key);
+        argv.push(value);
+        argv.flag(flags, LSMKV_NX, "NX");
+        argv.flag(flags, LSMKV_XX, "XX");
+        argv.flag(flags, LSMKV_KEEPTTL, "KEEPTTL");
+        if options.get {
+            argv.word("GET");
+        }
+        if let SetExpiry::At(expiry) = options.expiry {
+            argv.word(unit(expiry));
+            argv.own(text(ttl_ms));
+        }
+        return target.run(&entries::SET, &argv);
+    }
+    let outcome = target.db().set_with(key, value, options)?;
+    outcome.old.map_or(Ok(LSMKV_OK), |value| old.write(value))?;
+    Ok(if outcome.written { LSMKV_OK } else { LSMKV_SKIPPED })
+}
+
+pub(crate) fn getex(
+    target: &CommandTarget<'_>,
+    key: &[u8],
+    ttl_ms: i64,
+    flags: Flags,
+    out: &Out<lsmkv_buf>,
+) -> Result<lsmkv_status> {
+    let change = match expiry(flags, ttl_ms)? {
+        Some(_) if flags.has(LSMKV_PERSIST) => return Err(invalid("PERSIST goes with no time")),
+        Some(expiry) => GetExpiry::At(expiry),
+        None if flags.has(LSMKV_PERSIST) => GetExpiry::Persist,
+        None => GetExpiry::Keep,
+    };
+    if target.records() {
+        return match change {
+            GetExpiry::At(expiry) => {
+                let ttl = text(ttl_ms);
+                target.record(&entries::GETEX, &[key, unit(expiry).as_bytes(), ttl.as_bytes()])
+            }
+            GetExpiry::Persist => target.record(&entries::GETEX, &[key, b"PERSIST"]),
+            GetExpiry::Keep => target.record(&entries::GETEX, &[key]),
+        };
+    }
+    out.write(target.db().getex(key, change)?)
+}
+
+pub(crate) fn get_into(
+    target: &CommandTarget<'_>,
+    key: &[u8],
+    dst: &Room,
+    len: &Out<usize>,
+) -> Result<lsmkv_status> {
+    let Some(value) = target.db().get(key)? else {
+        return Ok(LSMKV_NOT_FOUND);
+    };
+    len.set(value.len());
+    Ok(if dst.fill(&value) { LSMKV_OK } else { LSMKV_TOO_SMALL })
+}
+
+fn set_options(flags: Flags, ttl_ms: i64, get: bool) -> Result<SetOptions> {
+    let condition = match (flags.has(LSMKV_NX), flags.has(LSMKV_XX)) {
+        (true, _) => Condition::IfMissing,
+        (_, true) => Condition::IfExists,
+        _ => Condition::Always,
+    };
+    let expiry = match expiry(flags, ttl_ms)? {
+        Some(_) if flags.has(LSMKV_KEEPTTL) => return Err(invalid("KEEPTTL goes with no time")),
+        Some(expiry) => SetExpiry::At(expiry),
+        None if flags.has(LSMKV_KEEPTTL) => SetExpiry::Keep,
+        None => SetExpiry::Never,
+    };
+    Ok(SetOptions { condition, expiry, get })
+}
+
+/// A time to live or, with AT, a Unix time; `None` for 0.
+fn expiry(flags: Flags, ms: i64) -> Result<Option<Expiry>> {
+    match ms {
+        0 if flags.has(LSMKV_AT) => Err(invalid("AT needs a moment")),
+        0 => Ok(None),
+        ..0 => Err(invalid(format!("a time of {ms} ms is none"))),
+        _ if flags.has(LSMKV_AT) => Ok(Some(Expiry::AtMilliseconds(ms))),
+        _ => Ok(Some(Expiry::Milliseconds(ms))),
+    }
+}
+
+fn unit(expiry: Expiry) -> &'static str {
+    if matches!(expiry, Expiry::AtMilliseconds(_)) { "PXAT" } else { "PX" }
+}

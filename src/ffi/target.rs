@@ -1,0 +1,299 @@
+//! The target of an exported function: a database that runs commands, or a batch that stores them.
+//! It also turns the caller's pointers into slices, checked against the limits of the store.
+#![expect(unsafe_code, reason = "turns the caller's pointers into slices")]
+
+use std::ffi::c_void;
+
+use crate::commands::entry::Entry;
+use crate::commands::{Reply, ReplySink};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ffi::argv::Argv;
+use crate::ffi::bitfield::lsmkv_bitfield_op;
+use crate::ffi::slice::{array, input, lsmkv_slice, misuse};
+use crate::ffi::status::{LSMKV_OK, lsmkv_status};
+use crate::txn::Db;
+use crate::types::BitfieldOp;
+
+/// Arguments of a call.
+pub(super) type Items<'a> = Vec<&'a [u8]>;
+/// Pairs of arguments of a call.
+pub(super) type Pairs<'a> = Vec<(&'a [u8], &'a [u8])>;
+
+/// Stores commands instead of running them.
+pub(super) trait Record {
+    /// Stores a command with its arguments, the name first. Fails if it could never run.
+    fn record(&self, entry: &'static Entry, argv: &[&[u8]]) -> Result<()>;
+}
+
+/// Where an exported function runs its command.
+pub(super) struct CommandTarget<'a> {
+    db: &'a Db,
+    batch: Option<&'a dyn Record>,
+}
+
+impl<'a> CommandTarget<'a> {
+    /// A target that runs commands on `db`.
+    pub(super) fn database(db: &'a Db) -> Self {
+        Self { db, batch: None }
+    }
+
+    /// A target that stores commands in `batch`, to run on `db` later.
+    pub(super) fn batch(db: &'a Db, batch: &'a dyn Record) -> Self {
+        Self { db, batch: Some(batch) }
+    }
+
+    /// The database that runs commands. Only for a target that does not record.
+    pub(super) fn db(&self) -> &'a Db {
+        self.db
+    }
+
+    /// Whether the target stores commands instead of running them.
+    #[inline]
+    pub(super) fn records(&self) -> bool {
+        self.batch.is_some()
+    }
+
+    /// Stores a command with these arguments in the batch.
+    pub(super) fn record(&self, entry: &'static Entry, args: &[&[u8]]) -> Result<lsmkv_status> {
+        self.record_with(entry, args, [])
+    }
+
+    /// Stores a command with these arguments and further ones in the batch.
+    pub(super) fn record_with<'i>(
+        &self,
+        entry: &'static Entry,
+        args: &[&'i [u8]],
+        items: impl IntoIterator<Item = &'i [u8]>,
+    ) -> Result<lsmkv_status> {
+        let batch = self.batch.ok_or_else(|| misuse("this handle is no batch"))?;
+        let name = std::iter::once(entry.command.name.as_bytes());
+        let argv: Items<'i> = name.chain(args.iter().copied()).chain(items).collect();
+        batch.record(entry, &argv).map(|()| LSMKV_OK)
+    }
+
+    /// Runs or stores a command whose reply carries no value.
+    pub(super) fn run(&self, entry: &'static Entry, argv: &Argv<'_>) -> Result<lsmkv_status> {
+        self.reply(entry, argv).map(|_| LSMKV_OK)
+    }
+
+    /// Runs a command and returns its reply. A batch stores it and returns `None`.
+    pub(super) fn reply(&self, entry: &'static Entry, argv: &Argv<'_>) -> Result<Option<Reply>> {
+        argv.with_slices(|argv| match self.batch {
+            Some(batch) => batch.record(entry, argv).map(|()| None),
+            None => self.db.run_entry(entry, argv).map(Some),
+        })
+    }
+
+    /// Runs a command and writes its reply to `sink`, or stores it. Returns whether it ran.
+    pub(super) fn reply_into(
+        &self,
+        entry: &'static Entry,
+        argv: &Argv<'_>,
+        sink: &mut dyn ReplySink,
+    ) -> Result<bool> {
+        argv.with_slices(|argv| match self.batch {
+            Some(batch) => batch.record(entry, argv).map(|()| false),
+            None => self.db.run_entry_into(entry, argv, sink).map(|()| true),
+        })
+    }
+
+    /// Fails on a batch, which only stores writes.
+    #[inline]
+    pub(super) fn reads(&self) -> Result<()> {
+        if self.records() { Err(no_reads()) } else { Ok(()) }
+    }
+
+    /// Reads a key: `len` bytes at `data`.
+    ///
+    /// # Safety
+    /// `data` and `len` are as `slice::input` requires, for as long as `'s`.
+    pub(super) unsafe fn key<'s>(
+        &self,
+        name: &str,
+        data: *const c_void,
+        len: usize,
+    ) -> Result<&'s [u8]> {
+        // SAFETY: the caller's promise.
+        unsafe { input(name, data, len, |len| self.db.limits().check_key_len(len)) }
+    }
+
+    /// Reads a value, field, member or element: `len` bytes at `data`.
+    ///
+    /// # Safety
+    /// `data` and `len` are as `slice::input` requires, for as long as `'s`.
+    pub(super) unsafe fn bytes<'s>(
+        &self,
+        name: &str,
+        data: *const c_void,
+        len: usize,
+    ) -> Result<&'s [u8]> {
+        // SAFETY: the caller's promise.
+        unsafe { input(name, data, len, |len| self.db.limits().check_value_len(len)) }
+    }
+
+    /// Reads bytes that may be absent; NULL is `None`.
+    ///
+    /// # Safety
+    /// `slice` is NULL or points to a slice that `slice::input` accepts.
+    pub(super) unsafe fn optional<'s>(
+        &self,
+        name: &str,
+        slice: *const lsmkv_slice,
+    ) -> Result<Option<&'s [u8]>> {
+        // SAFETY: the caller's promise.
+        let slice = unsafe { slice.as_ref() };
+        // SAFETY: the caller's promise.
+        slice.map(|slice| unsafe { self.bytes(name, slice.data.cast(), slice.len) }).transpose()
+    }
+
+    /// Reads `n` keys, at least one.
+    ///
+    /// # Safety
+    /// `slices` is NULL or points to `n` slices that `slice::input` accepts.
+    pub(super) unsafe fn keys<'s>(
+        &self,
+        name: &str,
+        slices: *const lsmkv_slice,
+        n: usize,
+    ) -> Result<Items<'s>> {
+        // SAFETY: the caller's promise.
+        let slices = unsafe { some_slices(name, slices, n, 1)? };
+        // SAFETY: the caller's promise.
+        slices.iter().map(|it| unsafe { self.key(name, it.data.cast(), it.len) }).collect()
+    }
+
+    /// Reads `n` values, fields, members or elements, at least one.
+    ///
+    /// # Safety
+    /// `slices` is NULL or points to `n` slices that `slice::input` accepts.
+    pub(super) unsafe fn items<'s>(
+        &self,
+        name: &str,
+        slices: *const lsmkv_slice,
+        n: usize,
+    ) -> Result<Items<'s>> {
+        // SAFETY: the caller's promise.
+        let slices = unsafe { some_slices(name, slices, n, 1)? };
+        // SAFETY: the caller's promise.
+        slices.iter().map(|it| unsafe { self.bytes(name, it.data.cast(), it.len) }).collect()
+    }
+
+    /// Reads `n` pairs of fields and values, at least one, from twice as many slices.
+    ///
+    /// # Safety
+    /// `slices` is NULL or points to `2 * n` slices that `slice::input` accepts.
+    pub(super) unsafe fn pairs<'s>(
+        &self,
+        name: &str,
+        slices: *const lsmkv_slice,
+        n: usize,
+    ) -> Result<Pairs<'s>> {
+        // SAFETY: the caller's promise.
+        let slices = unsafe { some_slices(name, slices, n, 2)? };
+        let pair = |pair: &[lsmkv_slice]| match pair {
+            // SAFETY: the caller's promise.
+            [a, b] => unsafe {
+                Ok((
+                    self.bytes(name, a.data.cast(), a.len)?,
+                    self.bytes(name, b.data.cast(), b.len)?,
+                ))
+            },
+            _ => Err(misuse("half a pair")),
+        };
+        slices.chunks_exact(2).map(pair).collect()
+    }
+
+    /// Reads `n` values, perhaps none.
+    ///
+    /// # Safety
+    /// `slices` is NULL or points to `n` slices that `slice::input` accepts.
+    pub(super) unsafe fn any_items<'s>(
+        &self,
+        name: &str,
+        slices: *const lsmkv_slice,
+        n: usize,
+    ) -> Result<Items<'s>> {
+        if n == 0 {
+            return Ok(Vec::new());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.items(name, slices, n) }
+    }
+
+    /// Reads one number for each of `n` keys; NULL is none.
+    ///
+    /// # Safety
+    /// `numbers` is NULL or points to `n` numbers that nobody writes during the call.
+    pub(super) unsafe fn weights<'s>(
+        &self,
+        name: &str,
+        numbers: *const f64,
+        n: usize,
+    ) -> Result<&'s [f64]> {
+        if numbers.is_null() {
+            return Ok(&[]);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { array(name, numbers, n) }
+    }
+
+    /// Reads `n` operations of BITFIELD, at least one.
+    ///
+    /// # Safety
+    /// `ops` is NULL or points to `n` operations that nobody writes during the call.
+    pub(super) unsafe fn field_operations(
+        &self,
+        name: &str,
+        ops: *const lsmkv_bitfield_op,
+        n: usize,
+    ) -> Result<Vec<BitfieldOp>> {
+        if n == 0 {
+            return Err(none_of(name));
+        }
+        // SAFETY: the caller's promise.
+        let ops = unsafe { array(name, ops, n)? };
+        ops.iter().map(TryInto::try_into).collect()
+    }
+
+    /// Reads `n` pairs of keys and values, at least one, from twice as many slices.
+    ///
+    /// # Safety
+    /// `slices` is NULL or points to `2 * n` slices that `slice::input` accepts.
+    pub(super) unsafe fn key_pairs<'s>(
+        &self,
+        name: &str,
+        slices: *const lsmkv_slice,
+        n: usize,
+    ) -> Result<Pairs<'s>> {
+        // SAFETY: the caller's promise.
+        let pairs = unsafe { self.pairs(name, slices, n)? };
+        pairs.iter().try_for_each(|(key, _)| self.db.limits().check_key(key))?;
+        Ok(pairs)
+    }
+}
+
+fn no_reads() -> Error {
+    let message = "a batch only notes writes and runs them at lsmkv_commit: read on the database";
+    Error::new(ErrorKind::Unsupported, message)
+}
+
+fn none_of(name: &str) -> Error {
+    Error::new(ErrorKind::Invalid, format!("there are no {name}: name at least one"))
+}
+
+/// Reads `n` times `each` slices, at least one.
+///
+/// # Safety
+/// `slices` is NULL or points to that many slices that nobody writes during the call.
+unsafe fn some_slices<'s>(
+    name: &str,
+    slices: *const lsmkv_slice,
+    n: usize,
+    each: usize,
+) -> Result<&'s [lsmkv_slice]> {
+    if n == 0 {
+        return Err(none_of(name));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { array(name, slices, n.saturating_mul(each)) }
+}

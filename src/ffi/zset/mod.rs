@@ -1,7 +1,0 @@
-//! Sorted sets: functions of commands with options.
-
-mod add;
-mod bounds;
-mod combine;
-mod range;
-mod remove;

@@ -1,0 +1,199 @@
+//! How commands run on a store: a read at one read point, a write under the locks of its keys.
+//!
+//! A write holds the stripes of its keys while it reads what it depends on and until its batch is
+//! visible, and waits for durability only after that: waiting with a stripe held would cost a
+//! device flush for every write of a hot key. So a write may be seen before it is durable.
+//! Reads take no lock.
+
+use std::time::{Duration, Instant};
+
+use smallvec::SmallVec;
+
+use crate::encoding::keys::{Space, meta_key};
+use crate::engine::{Commit, WriteOptions, hash_key};
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::SyncMode;
+use crate::txn::conflicts::KeyId;
+use crate::txn::overlay::Overlay;
+use crate::txn::store::Store;
+use crate::txn::stripes::{Held, Stripes};
+use crate::txn::tx::{ReadPoint, Tx};
+
+/// What a write may touch.
+#[derive(Debug)]
+pub(crate) enum Scope<'k> {
+    /// Only these keys of these databases.
+    Keys(Vec<(u32, &'k [u8])>),
+    /// Any key of any database.
+    Every,
+}
+
+/// The result of a write, and its commit if it changed something. The commit is visible but may not
+/// be durable yet.
+pub(crate) type Done<T> = (T, Option<Commit>);
+
+/// Whether transactions and watches see a commit as a change of its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChangeTracking {
+    Noted,
+    /// For the deletion of expired keys: nobody could see them before either.
+    Ignored,
+}
+
+impl Store {
+    /// Runs a read at one read point.
+    pub(crate) fn read<T>(
+        &self,
+        database: u32,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let (space, reader) = loop {
+            let changes = self.spaces().changes();
+            let pair = (self.spaces().of(database)?, self.engine().reader()?);
+            // The database was emptied or swapped in between: space and reader may not belong
+            // together.
+            if self.spaces().changes() == changes {
+                break pair;
+            }
+        };
+        let now = self.clock().now();
+        let point = ReadPoint { reader, now, database, space, as_of_reader: false };
+        work(&mut Tx::new(self, point, Overlay::default()))
+    }
+
+    /// Runs a write that depends on these keys of `database` only, and commits all of it or
+    /// nothing.
+    pub(crate) fn write<T>(
+        &self,
+        database: u32,
+        keys: &[&[u8]],
+        tracking: ChangeTracking,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<Done<T>> {
+        let held = self.lock_keys(&keys.iter().map(|key| (database, *key)), None)?;
+        self.write_locked(database, held, tracking, work)
+    }
+
+    /// Runs a write that may touch what `scope` says, and commits all of it or nothing. Fails if
+    /// the locks are not free before the deadline.
+    pub(crate) fn write_in<T>(
+        &self,
+        database: u32,
+        scope: &Scope<'_>,
+        deadline: Option<Instant>,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<Done<T>> {
+        let held = match scope {
+            Scope::Keys(keys) => self.lock_keys(&keys.iter().copied(), deadline)?,
+            Scope::Every => self.lock_every(deadline)?,
+        };
+        self.write_locked(database, held, ChangeTracking::Noted, work)
+    }
+
+    /// Locks these keys of these databases.
+    fn lock_keys<'k>(
+        &self,
+        keys: &(impl Iterator<Item = (u32, &'k [u8])> + Clone),
+        deadline: Option<Instant>,
+    ) -> Result<Held<'_>> {
+        loop {
+            let changes = self.spaces().changes();
+            let hash = |(database, key)| {
+                self.spaces().of(database).map(|space| hash_key(&meta_key(space, key)))
+            };
+            let hashes = keys.clone().map(hash).collect::<Result<SmallVec<[u64; 4]>>>()?;
+            let held = self.lock_hashes(hashes.into_iter(), deadline)?;
+            // A database was emptied or swapped while we waited: we hold the locks of other keys.
+            if self.spaces().changes() == changes {
+                return Ok(held);
+            }
+        }
+    }
+
+    /// Locks the keys whose meta keys have these hashes.
+    pub(super) fn lock_hashes(
+        &self,
+        hashes: impl Iterator<Item = u64>,
+        deadline: Option<Instant>,
+    ) -> Result<Held<'_>> {
+        self.stripes().lock_all(hashes, deadline).ok_or_else(too_late)
+    }
+
+    /// Locks every key.
+    pub(super) fn lock_every(&self, deadline: Option<Instant>) -> Result<Held<'_>> {
+        self.stripes().lock_every(deadline).ok_or_else(too_late)
+    }
+
+    fn write_locked<T>(
+        &self,
+        database: u32,
+        held: Held<'_>,
+        tracking: ChangeTracking,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<Done<T>> {
+        let time = self.clock().register();
+        let (reader, space) = (self.engine().reader()?, self.spaces().of(database)?);
+        let point = ReadPoint { reader, now: time.now(), database, space, as_of_reader: false };
+        let mut tx = Tx::new(self, point, Overlay::default());
+        let answer = work(&mut tx)?;
+        let overlay = tx.into_overlay();
+        let commit = self.commit(&overlay, tracking)?;
+        drop((overlay, time, held));
+        Ok((answer, commit))
+    }
+
+    /// Orders keys by their stripes, so that neighbours share locks.
+    pub(crate) fn sort_by_stripe(&self, space: Space, keys: &mut [&[u8]]) {
+        keys.sort_by_cached_key(|key| Stripes::index(hash_key(&meta_key(space, key))));
+    }
+
+    /// Makes all pending writes visible at once; `None` if there are none. The caller holds the
+    /// stripes of all keys in them, and keeps the overlay until this returns: until then no visible
+    /// record names the versions built in it.
+    pub(super) fn commit(
+        &self,
+        overlay: &Overlay,
+        tracking: ChangeTracking,
+    ) -> Result<Option<Commit>> {
+        if !overlay.is_dirty() {
+            return Ok(None);
+        }
+        let mut batch = overlay.batch();
+        let changing = (!overlay.assignments().is_empty()).then(|| self.spaces().change());
+        let options = WriteOptions { sync: None, frees_space: overlay.frees_space() };
+        let commit = self.engine().commit(&mut batch, options)?;
+        for (number, space) in overlay.assignments() {
+            self.spaces().assign(*number, *space);
+        }
+        drop(changing);
+        // After the commit is visible: see `Conflicts` and `CleanerState::note_expiry`.
+        if tracking == ChangeTracking::Noted && self.conflicts().anyone() {
+            let mut keys = Vec::new();
+            overlay.changed_keys(|key| keys.push(KeyId::of(key)));
+            self.conflicts().note(&keys, commit.sequence);
+        }
+        self.cleaner().note_expiry(overlay.soonest_expiry());
+        Ok(Some(commit))
+    }
+
+    /// Waits until a visible write is as durable as `sync` promises, or else the store's sync mode.
+    /// The caller holds no lock.
+    pub(crate) fn settle(&self, commit: Option<Commit>, sync: Option<SyncMode>) -> Result<()> {
+        let Some(commit) = commit else { return Ok(()) };
+        if sync.unwrap_or(self.sync_mode()) == SyncMode::Always {
+            self.engine().wait_durable(commit, None)?;
+        } else if sync == Some(SyncMode::Interval) {
+            self.engine().sync_at_intervals();
+        }
+        Ok(())
+    }
+}
+
+fn too_late() -> Error {
+    Error::new(ErrorKind::Timeout, "other writers held the keys for too long; nothing was changed")
+}
+
+/// The deadline of a wait for locks.
+pub(crate) fn deadline_in(limit: Duration) -> Option<Instant> {
+    Instant::now().checked_add(limit)
+}

@@ -1,0 +1,38 @@
+//! How commands run: [`Tx`], and the handles that run them.
+//!
+//! - `tx`: one command's or transaction's view of the store; `overlay`: its pending writes;
+//!   `write_filter`: which keys those may hold; `walk`: rows in order; `prefetch`: rows that are
+//!   needed soon; `touched`: the keys that a transaction depends on;
+//! - `store`: what all handles share; `stripes`: locks by key; `execution`: reads, writes, commits;
+//! - `snapshot`: read points that stay; `running`, `transaction`: transactions; `watch`: WATCH;
+//! - `conflicts`, `revalidation`: whether a key was changed meanwhile;
+//! - `db`, `view`, `ticket`: the handle that users hold, what it reads, and its commits.
+
+pub(crate) mod collection;
+pub(crate) mod conflicts;
+pub(crate) mod db;
+pub(crate) mod execution;
+mod overlay;
+mod prefetch;
+mod record;
+mod revalidation;
+mod running;
+mod snapshot;
+pub(crate) mod store;
+mod stripes;
+mod ticket;
+mod touched;
+mod transaction;
+mod tx;
+mod view;
+mod walk;
+pub(crate) mod watch;
+mod write_filter;
+
+pub use db::Db;
+pub(crate) use execution::Done;
+pub(crate) use record::Record;
+pub use ticket::Ticket;
+pub use transaction::Transaction;
+pub(crate) use tx::Tx;
+pub(crate) use walk::{PackedRows, Walk};

@@ -1,0 +1,421 @@
+//! Pending writes: what a command, a transaction or EXEC has written and nobody else sees yet.
+//!
+//! An overlay outlives the `Tx` that fills it: a transaction lends it to one command after another.
+//! A command that fails leaves no trace: while a savepoint is set, every write notes what it
+//! replaced, and a rollback to the savepoint restores that.
+
+use std::cell::{Ref, RefCell};
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use crate::encoding::keys::{Prefix, Space, meta_key, split_row_key};
+use crate::encoding::meta::Header;
+use crate::engine::{Batch, ReservedNumber, TreeId};
+use crate::keyspace::trees::{DATA, META, SCORE};
+use crate::txn::touched::Touched;
+use crate::txn::write_filter::WriteFilter;
+
+pub(super) type Writes = BTreeMap<Vec<u8>, Option<Bytes>>;
+
+/// Roughly the memory that an entry takes beside its bytes.
+const ENTRY_BYTES: usize = 64;
+
+/// The pending writes of a command or transaction.
+#[derive(Debug)]
+pub(crate) struct Overlay {
+    writes: [Writes; 3],
+    /// Tells which keys each tree's writes may hold.
+    filters: [WriteFilter; 3],
+    /// Versions of collections made here. Compactions keep their rows until the record that names
+    /// them is visible.
+    pub(super) building: Vec<ReservedNumber>,
+    /// Prefixes of rows of such versions that were written to the store already: see
+    /// `collection_builder`.
+    pub(super) spilled: Vec<Prefix>,
+    /// Whether the set of keys or an expiry may change: something else was written to the meta tree
+    /// than a record that replaces one with the same expiry.
+    changes_keys: bool,
+    /// Whether the current command, or one before it, frees space.
+    pub(super) frees_space: bool,
+    /// Whether a command has written without freeing space.
+    pub(super) takes_space: bool,
+    /// Databases that these writes empty or swap, in order. Others see it after the commit.
+    pub(super) assignments: Vec<(u32, Space)>,
+    /// Spaces from this id on were first used here: nobody else can change a key in them.
+    pub(super) own_spaces_from: u32,
+    /// The keys read and written, if the transaction tracks them.
+    pub(super) touched: Option<Box<RefCell<Touched>>>,
+    /// What was replaced since the first savepoint.
+    undo: Vec<UndoEntry>,
+    /// The keys of the undo entries, one after the other.
+    undo_keys: Vec<u8>,
+    savepoints: u32,
+    bytes: usize,
+    most_bytes: usize,
+    /// Some writes did not fit and are missing.
+    overflowed: bool,
+}
+
+impl Default for Overlay {
+    fn default() -> Self {
+        Self {
+            writes: Default::default(),
+            filters: Default::default(),
+            building: Vec::new(),
+            spilled: Vec::new(),
+            changes_keys: false,
+            frees_space: false,
+            takes_space: false,
+            assignments: Vec::new(),
+            own_spaces_from: u32::MAX,
+            touched: None,
+            undo: Vec::new(),
+            undo_keys: Vec::new(),
+            savepoints: 0,
+            bytes: 0,
+            most_bytes: usize::MAX,
+            overflowed: false,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct UndoEntry {
+    tree: TreeId,
+    /// Where the key begins in `undo_keys`; it ends where the next one begins.
+    key_at: usize,
+    /// The pending write that was replaced; `None` if the key had none.
+    by: Option<Option<Bytes>>,
+}
+
+/// A state that a rollback can restore.
+#[derive(Debug)]
+pub(super) struct Savepoint {
+    undo: usize,
+    building: usize,
+    assignments: usize,
+    changes_keys: bool,
+    frees_space: bool,
+    takes_space: bool,
+    bytes: usize,
+    overflowed: bool,
+}
+
+fn cost(key: &[u8], value: Option<&Bytes>) -> usize {
+    ENTRY_BYTES + key.len() + value.map_or(0, Bytes::len)
+}
+
+impl Overlay {
+    /// Makes an overlay that tracks the keys read and written, and holds at most about this many
+    /// bytes.
+    pub(crate) fn tracking(most_bytes: usize) -> Self {
+        Self { touched: Some(Box::default()), most_bytes, ..Self::default() }
+    }
+
+    pub(super) fn of(&self, tree: TreeId) -> Option<&Writes> {
+        self.writes.get(tree.index())
+    }
+
+    /// The pending write of a physical key; a removal is `Some(None)`.
+    #[inline]
+    pub(super) fn get(&self, tree: TreeId, key: &[u8]) -> Option<&Option<Bytes>> {
+        let (writes, filter) = (self.of(tree)?, self.filters.get(tree.index())?);
+        if filter.may_hold(key, writes.len()) { writes.get(key) } else { None }
+    }
+
+    /// Sets or removes a physical key. Past the limit nothing more is stored: the command that
+    /// writes so much is going to fail.
+    pub(super) fn write(&mut self, tree: TreeId, key: &[u8], value: Option<Bytes>) {
+        self.changes_keys |= tree == META;
+        self.add_pending(tree, key, value);
+    }
+
+    /// Replaces the record of a key by one with the same expiry.
+    pub(super) fn replace_record(&mut self, key: &[u8], record: Bytes) {
+        self.add_pending(META, key, Some(record));
+    }
+
+    fn add_pending(&mut self, tree: TreeId, key: &[u8], value: Option<Bytes>) {
+        let cost_of_new = cost(key, value.as_ref());
+        let trees = (self.writes.get_mut(tree.index()), self.filters.get_mut(tree.index()));
+        let (Some(writes), Some(filter)) = trees else { return };
+        if self.bytes.saturating_add(cost_of_new) > self.most_bytes {
+            self.overflowed = true;
+            return;
+        }
+        let place = if filter.may_hold(key, writes.len()) { writes.get_mut(key) } else { None };
+        let old = match place {
+            Some(place) => Some(std::mem::replace(place, value)),
+            None => {
+                filter.note(key, writes.keys().map(Vec::as_slice));
+                writes.insert(key.to_vec(), value)
+            }
+        };
+        let cost_of_old = old.as_ref().map_or(0, |old| cost(key, old.as_ref()));
+        self.bytes = (self.bytes + cost_of_new).saturating_sub(cost_of_old);
+        if self.savepoints > 0 {
+            self.undo.push(UndoEntry { tree, key_at: self.undo_keys.len(), by: old });
+            self.undo_keys.extend_from_slice(key);
+        }
+    }
+
+    /// Whether the writes and the tracked keys exceed the limit.
+    pub(super) fn is_too_large(&self) -> bool {
+        let touched = self.touched.as_ref().map_or(0, |touched| touched.borrow().bytes());
+        self.overflowed || self.bytes.saturating_add(touched) > self.most_bytes
+    }
+
+    pub(super) fn most_bytes(&self) -> usize {
+        self.most_bytes
+    }
+
+    /// Sets a savepoint. Until it is released or rolled back to, the overlay remembers what is
+    /// replaced.
+    pub(super) fn savepoint(&mut self) -> Savepoint {
+        self.savepoints += 1;
+        Savepoint {
+            undo: self.undo.len(),
+            building: self.building.len(),
+            assignments: self.assignments.len(),
+            changes_keys: self.changes_keys,
+            frees_space: std::mem::take(&mut self.frees_space),
+            takes_space: self.takes_space,
+            bytes: self.bytes,
+            overflowed: self.overflowed,
+        }
+    }
+
+    /// Keeps what was written since the savepoint.
+    pub(super) fn release(&mut self, savepoint: &Savepoint) {
+        let wrote = self.undo.len() > savepoint.undo;
+        self.takes_space |= wrote && !self.frees_space;
+        self.frees_space |= savepoint.frees_space;
+        self.drop_savepoint();
+    }
+
+    fn drop_savepoint(&mut self) {
+        self.savepoints = self.savepoints.saturating_sub(1);
+        if self.savepoints == 0 {
+            self.undo.clear();
+            self.undo_keys.clear();
+        }
+    }
+
+    /// Restores the state at the savepoint. The keys touched since remain tracked: the command has
+    /// seen what they held.
+    pub(super) fn rollback_to(&mut self, savepoint: &Savepoint) {
+        while self.undo.len() > savepoint.undo {
+            let Some(UndoEntry { tree, key_at, by }) = self.undo.pop() else { break };
+            let key = self.undo_keys.split_off(key_at);
+            let Some(writes) = self.writes.get_mut(tree.index()) else { continue };
+            match by {
+                Some(old) => writes.insert(key, old),
+                None => writes.remove(&key),
+            };
+        }
+        self.building.truncate(savepoint.building);
+        self.assignments.truncate(savepoint.assignments);
+        (self.frees_space, self.takes_space) = (savepoint.frees_space, savepoint.takes_space);
+        self.changes_keys = savepoint.changes_keys;
+        self.bytes = savepoint.bytes;
+        self.overflowed = savepoint.overflowed;
+        self.drop_savepoint();
+    }
+
+    /// Roughly the bytes of the pending writes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether there is anything to commit.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.writes.iter().any(|writes| !writes.is_empty())
+    }
+
+    /// Whether the commit may use the space reserved for a full disk: all commands that write must
+    /// free space.
+    pub(crate) fn frees_space(&self) -> bool {
+        self.frees_space && !self.takes_space
+    }
+
+    /// The databases that are emptied or swapped, in order.
+    pub(crate) fn assignments(&self) -> &[(u32, Space)] {
+        &self.assignments
+    }
+
+    /// The keys read and written, if they are tracked.
+    pub(crate) fn touched(&self) -> Option<Ref<'_, Touched>> {
+        self.touched.as_ref().map(|touched| touched.borrow())
+    }
+
+    /// The earliest expiry of the records written.
+    pub(crate) fn soonest_expiry(&self) -> Option<u64> {
+        let records = self.of(META)?.values().flatten();
+        let headers = records.filter_map(|record| Header::decode(record).ok());
+        headers.map(|header| header.expire_ms).filter(|expire_ms| *expire_ms != 0).min()
+    }
+
+    /// The writes as a batch.
+    pub(crate) fn batch(&self) -> Batch {
+        let mut batch = Batch::with_capacity(self.bytes);
+        for (tree, writes) in (0u8..).zip(&self.writes) {
+            for (key, value) in writes {
+                match value {
+                    Some(value) => batch.put(TreeId(tree), key, value),
+                    None => batch.delete(TreeId(tree), key),
+                }
+            }
+        }
+        if !self.changes_keys {
+            batch.only_replaces(META);
+        }
+        batch
+    }
+
+    /// Visits the meta key of every user key that is changed, some more than once. Records of the
+    /// store itself are left out.
+    pub(crate) fn changed_keys(&self, mut visit: impl FnMut(&[u8])) {
+        let reserved = Space::RESERVED.to_bytes();
+        let records = self.of(META).into_iter().flat_map(Writes::keys);
+        records.filter(|key| !key.starts_with(&reserved)).for_each(|key| visit(key));
+        for tree in [DATA, SCORE] {
+            // Rows of one collection are neighbours.
+            let mut last: &[u8] = &[];
+            for key in self.of(tree).into_iter().flat_map(Writes::keys) {
+                if !last.is_empty() && key.starts_with(last) {
+                    continue;
+                }
+                if let Some(row) = split_row_key(key) {
+                    last = key.get(..key.len() - row.sub_key.len()).unwrap_or_default();
+                    visit(&meta_key(row.space, &row.user_key));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding::keys::{prefix, row_key};
+
+    fn shown(overlay: &Overlay) -> Vec<(usize, Vec<u8>, Option<Bytes>)> {
+        let trees = overlay.writes.iter().enumerate();
+        trees
+            .flat_map(|(tree, writes)| {
+                writes.iter().map(move |(key, value)| (tree, key.clone(), value.clone()))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn going_back_to_a_mark_leaves_what_was_before_it_and_nothing_else() {
+        let mut overlay = Overlay::default();
+        overlay.write(META, b"a", Some(Bytes::from("1")));
+        overlay.write(DATA, b"b", None);
+        let (before, bytes) = (shown(&overlay), overlay.bytes);
+        let outer = overlay.savepoint();
+        overlay.write(META, b"a", None);
+        let inner = overlay.savepoint();
+        overlay.write(META, b"a", Some(Bytes::from("22")));
+        overlay.write(SCORE, b"c", Some(Bytes::new()));
+        overlay.assignments.push((1, Space::FIRST_FRESH));
+        overlay.rollback_to(&inner);
+        assert_eq!(overlay.row(META, b"a"), Some(&None));
+        overlay.write(DATA, b"b", Some(Bytes::from("x")));
+        overlay.rollback_to(&outer);
+        assert_eq!((shown(&overlay), overlay.bytes), (before, bytes));
+        assert!(overlay.assignments.is_empty() && overlay.undo.is_empty());
+    }
+
+    #[test]
+    fn past_the_limit_nothing_is_kept_and_going_back_makes_room_again() {
+        let mut overlay = Overlay::tracking(1000);
+        let savepoint = overlay.savepoint();
+        for n in 0..100u8 {
+            overlay.write(META, &[n], Some(Bytes::from(vec![0; 100])));
+        }
+        assert!(overlay.is_too_large() && overlay.bytes <= 1000);
+        overlay.rollback_to(&savepoint);
+        assert!(!overlay.is_too_large() && !overlay.is_dirty());
+        overlay.write(META, b"k", Some(Bytes::new()));
+        assert!(!overlay.is_too_large() && overlay.is_dirty());
+    }
+
+    #[test]
+    fn several_commands_free_space_if_each_that_writes_does() {
+        let mut overlay = Overlay::default();
+        let mut command = |key: Option<&[u8]>, frees: bool, keep: bool| {
+            let savepoint = overlay.savepoint();
+            overlay.frees_space |= frees;
+            key.into_iter().for_each(|key| overlay.write(META, key, None));
+            match keep {
+                true => overlay.release(&savepoint),
+                false => overlay.rollback_to(&savepoint),
+            }
+            overlay.frees_space()
+        };
+        assert!(!command(None, false, true));
+        assert!(command(Some(b"a"), true, true));
+        assert!(command(None, false, true), "a read takes nothing");
+        assert!(command(Some(b"b"), false, false), "it was taken back");
+        assert!(!command(Some(b"b"), false, true));
+        assert!(!command(Some(b"a"), true, true));
+    }
+
+    #[test]
+    fn every_user_key_that_is_changed_is_named() {
+        let mut overlay = Overlay::default();
+        let space = Space::of_database(3);
+        overlay.write(META, &meta_key(space, b"string"), None);
+        overlay.write(META, &meta_key(Space::RESERVED, b"next"), None);
+        for member in [&b""[..], b"m", b"n"] {
+            overlay.write(DATA, &row_key(&prefix(space, b"ha\0sh", 7), member), None);
+            overlay.write(DATA, &row_key(&prefix(space, b"ha", 7), member), None);
+            overlay.write(SCORE, &row_key(&prefix(space, b"z", 9), member), None);
+        }
+        let mut named = Vec::new();
+        overlay.changed_keys(|key| named.push(key.to_vec()));
+        let expected = [&b"string"[..], b"ha", b"ha\0sh", b"z"];
+        assert_eq!(named, expected.map(|key| meta_key(space, key).to_vec()));
+    }
+
+    /// The bits that tell which keys may be there know of more keys than there are after going
+    /// back, and of none beyond a number.
+    #[test]
+    fn every_key_is_found_after_going_back_however_many_there_were() {
+        let name = |n: u32| format!("a long beginning that all have {n}").into_bytes();
+        let value = |n: u32| Some(Bytes::from(n.to_string()));
+        for (before, after) in [(3, 40), (20, 60), (300, 2000), (1000, 3000), (2100, 4000)] {
+            let mut overlay = Overlay::default();
+            (0..before).for_each(|n| overlay.write(DATA, &name(n), value(n)));
+            for _ in 0..2 {
+                let savepoint = overlay.savepoint();
+                for n in (0..after).filter(|n| *n >= before || n % 3 == 0) {
+                    overlay.write(DATA, &name(n), value(n + 1));
+                    assert_eq!(overlay.get(DATA, &name(n)), Some(&value(n + 1)));
+                }
+                overlay.write(DATA, &name(0), None);
+                assert_eq!(overlay.get(DATA, &name(0)), Some(&None));
+                overlay.rollback_to(&savepoint);
+                for n in 0..after {
+                    let expected = Some(value(n)).filter(|_| n < before);
+                    assert_eq!(overlay.get(DATA, &name(n)), expected.as_ref(), "{n} of {before}");
+                }
+            }
+            (before..after).for_each(|n| overlay.write(DATA, &name(n), value(n)));
+            for n in 0..after {
+                assert_eq!(overlay.get(DATA, &name(n)), Some(&value(n)), "{n} of {after}");
+            }
+            assert_eq!(overlay.get(DATA, &name(after)), None);
+            assert_eq!(overlay.of(DATA).map(Writes::len), usize::try_from(after).ok());
+        }
+    }
+
+    impl Overlay {
+        fn row(&self, tree: TreeId, key: &[u8]) -> Option<&Option<Bytes>> {
+            self.of(tree)?.get(key)
+        }
+    }
+}

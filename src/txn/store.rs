@@ -1,0 +1,151 @@
+//! The state that all handles of one open store share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::io::splitmix::SplitMix64;
+use crate::keyspace::cleaner_state::CleanerState;
+use crate::keyspace::key_counts::KeyCounts;
+use crate::keyspace::limits::Limits;
+use crate::keyspace::packing::PackingLimits;
+use crate::keyspace::read_clock::ReadClock;
+use crate::keyspace::reclaimed::RemovedTotals;
+use crate::keyspace::scan_cursors::ScanCursors;
+use crate::keyspace::spaces::Spaces;
+use crate::options::SyncMode;
+use crate::txn::conflicts::Conflicts;
+use crate::txn::stripes::Stripes;
+
+/// An open store: the engine, and the tables in memory that commands share.
+pub(crate) struct Store {
+    parts: StoreParts,
+    stripes: Stripes,
+    key_counts: KeyCounts,
+    conflicts: Arc<Conflicts>,
+    turns: AtomicU64,
+    #[cfg(test)]
+    spills: crate::keyspace::spills::Spills,
+}
+
+/// The parts of a store that depend on its options and files.
+pub(crate) struct StoreParts {
+    pub(crate) engine: Engine,
+    pub(crate) clock: Arc<ReadClock>,
+    pub(crate) spaces: Arc<Spaces>,
+    pub(crate) removed: Arc<RemovedTotals>,
+    pub(crate) cleaner: CleanerState,
+    pub(crate) limits: Limits,
+    pub(crate) packing: PackingLimits,
+    pub(crate) cursors: ScanCursors,
+    pub(crate) sync: SyncMode,
+    pub(crate) txn_max_bytes: usize,
+    pub(crate) spare_bytes: usize,
+}
+
+impl Store {
+    pub(crate) fn new(parts: StoreParts) -> Self {
+        Self {
+            parts,
+            stripes: Stripes::new(),
+            key_counts: KeyCounts::default(),
+            conflicts: Arc::default(),
+            turns: AtomicU64::new(0),
+            #[cfg(test)]
+            spills: Default::default(),
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.parts.engine
+    }
+
+    /// True for about one of `n` calls, in an order that no caller can be in step with.
+    pub(crate) fn one_in(&self, n: u64) -> bool {
+        SplitMix64::new(self.turns.fetch_add(1, Ordering::Relaxed)).one_in(n)
+    }
+
+    /// The most bytes that a command may write beyond what it was asked to: a quarter of the log's
+    /// reserve for a full disk.
+    pub(crate) fn spare_bytes(&self) -> usize {
+        self.parts.spare_bytes
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.parts.limits
+    }
+
+    /// How large a collection may be to be stored inside its record.
+    pub(crate) fn packing(&self) -> PackingLimits {
+        self.parts.packing
+    }
+
+    /// The mapping of database numbers to spaces.
+    pub(crate) fn spaces(&self) -> &Spaces {
+        &self.parts.spaces
+    }
+
+    /// The positions of scans whose cursor is a number.
+    pub(crate) fn cursors(&self) -> &ScanCursors {
+        &self.parts.cursors
+    }
+
+    /// The number of keys of each database, as last counted.
+    pub(crate) fn key_counts(&self) -> &KeyCounts {
+        &self.key_counts
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<ReadClock> {
+        &self.parts.clock
+    }
+
+    /// The locks of keys.
+    pub(super) fn stripes(&self) -> &Stripes {
+        &self.stripes
+    }
+
+    pub(crate) fn conflicts(&self) -> &Arc<Conflicts> {
+        &self.conflicts
+    }
+
+    /// The sync mode of handles that set none.
+    pub(super) fn sync_mode(&self) -> SyncMode {
+        self.parts.sync
+    }
+
+    /// The most bytes of pending writes that a transaction may hold.
+    pub(crate) fn txn_max_bytes(&self) -> usize {
+        self.parts.txn_max_bytes
+    }
+
+    /// What compaction filters have removed.
+    pub(crate) fn removed(&self) -> &RemovedTotals {
+        &self.parts.removed
+    }
+
+    pub(crate) fn cleaner(&self) -> &CleanerState {
+        &self.parts.cleaner
+    }
+
+    #[cfg(test)]
+    pub(crate) fn spills(&self) -> &crate::keyspace::spills::Spills {
+        &self.spills
+    }
+
+    /// Stops the cleaner, flushes, and releases the directory.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.parts.cleaner.request_stop();
+        // Without them scans by number start again: no reason to fail.
+        let _ = self.parts.cursors.save(&self.parts.engine);
+        let result = self.parts.engine.close();
+        self.parts.cleaner.stop();
+        result
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.parts.cleaner.stop();
+    }
+}
