@@ -177,8 +177,10 @@ impl Log {
 
     /// The segments in use with their ends, oldest first, the current one last.
     pub fn segments(&self) -> Vec<Cut> {
-        let mut all = self.retained.lock().clone();
+        // In this order: a segment is retained before the first record of the next one is appended.
+        // The other way round, a segment that ends in between would be missing.
         let end = self.durability.appended();
+        let mut all = self.retained.lock().clone();
         all.retain(|&(number, cut)| number < end.segment && cut > 0);
         all.push((end.segment, end.offset));
         all

@@ -271,3 +271,29 @@ fn segments_that_someone_wants_kept_stay_until_no_one_does() {
     retire();
     assert_eq!(fs.names(".log").len(), 1);
 }
+
+/// `segments` once read the end of the log after the list of older segments. A segment that ended
+/// in between was in neither, and a checkpoint left out what it held.
+#[test]
+fn no_segment_is_missing_from_a_list_made_while_others_append() {
+    let fs = TestFs::new();
+    let log = Log::create(env(&fs, 1, PAGE), Vec::new()).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let record = vec![7; 3000];
+            for _ in 0..3000 {
+                log.append(&[&record], false).unwrap();
+            }
+            done.store(true, Ordering::SeqCst);
+        });
+        let mut before = log.segments();
+        while !done.load(Ordering::SeqCst) {
+            let now = log.segments();
+            let (current, older) = before.split_last().unwrap();
+            assert!(now.starts_with(older), "{older:?} were listed before");
+            assert!(now.iter().any(|cut| cut.0 == current.0), "{current:?} was listed before");
+            before = now;
+        }
+    });
+}
