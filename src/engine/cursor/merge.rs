@@ -25,7 +25,8 @@ pub(crate) struct MergeCursor<C> {
     sources: Vec<C>,
     /// Index of the source with the current entry.
     current: Option<usize>,
-    /// The source that comes next, while it is known.
+    /// The source with the next entry after those of the current source. `None` if no other source
+    /// is valid.
     runner_up: Option<usize>,
     direction: Direction,
 }
@@ -39,6 +40,23 @@ impl<C: Cursor> MergeCursor<C> {
     #[inline]
     fn source(&self) -> Option<&C> {
         self.sources.get(self.current?)
+    }
+
+    /// The source with the current entry, for movements that keep it ahead of all others.
+    #[inline]
+    pub(crate) fn current_mut(&mut self) -> Option<&mut C> {
+        self.sources.get_mut(self.current?)
+    }
+
+    /// The source with the current entry, and the key of the next entry of another source. Both are
+    /// those of a merge that goes forward.
+    pub(crate) fn current_and_rival(&mut self) -> Option<(&mut C, Option<&[u8]>)> {
+        let current = self.current.filter(|_| self.direction == Direction::Forward)?;
+        let Some(rival) = self.runner_up else {
+            return Some((self.sources.get_mut(current)?, None));
+        };
+        let [current, rival] = self.sources.get_disjoint_mut([current, rival]).ok()?;
+        Some((current, Some(rival.key())))
     }
 
     /// Whether `a` comes before `b` in the current direction.

@@ -33,6 +33,18 @@ macro_rules! each {
     };
 }
 
+impl Source {
+    /// The cursor over the current table, unless this is a memtable.
+    #[inline]
+    pub(crate) fn table_mut(&mut self) -> Option<&mut TableCursor> {
+        match self {
+            Self::Memtable(_) => None,
+            Self::Table(cursor) => Some(cursor),
+            Self::Level(level) => level.open.as_mut(),
+        }
+    }
+}
+
 impl Cursor for Source {
     #[inline]
     fn valid(&self) -> bool {

@@ -20,6 +20,12 @@ use crate::error::{Error, Result};
 /// written very often, such as a counter, may fill a whole memtable.
 const STEPS_BEFORE_SEEK: u32 = 8;
 
+/// Number of steps by comparison after which an iterator looks how far the current table leads on
+/// its own. Where other sources interleave, a look finds little, so looks become rare there.
+const STEPS_BEFORE_LOOK: u32 = 2;
+/// The limit to which that number doubles.
+const MOST_STEPS_BEFORE_LOOK: u32 = 64;
+
 /// Bounds and cache behaviour of an iterator.
 #[derive(Clone, Debug, Default)]
 pub struct IterOptions {
@@ -55,6 +61,10 @@ pub struct Iter {
     key: Vec<u8>,
     value: Bytes,
     failed: Option<Error>,
+    /// Number of steps by comparison since the last look for uncontested entries.
+    steps: u32,
+    /// Number of such steps before the next look.
+    steps_before_look: u32,
     /// Keeps the files and memtables alive.
     _view: Arc<View>,
 }
@@ -74,6 +84,8 @@ impl Iter {
             key: Vec::new(),
             value: Bytes::new(),
             failed: None,
+            steps: 0,
+            steps_before_look: STEPS_BEFORE_LOOK,
             _view: view,
         }
     }
@@ -167,11 +179,11 @@ impl Iter {
         match self.position {
             IterPosition::Invalid => self.check(),
             IterPosition::Forward => {
-                self.remember_key();
-                self.step(|it| {
-                    it.merge.next()?;
-                    it.settle_forward(true)
-                })
+                let table = self.merge.current_mut().and_then(Source::table_mut);
+                if table.is_some_and(|table| table.next_uncontested(self.sequence)) {
+                    return Ok(());
+                }
+                self.next_by_comparison()
             }
             IterPosition::Backward => {
                 // The merge is before the current key, or not valid if there is no earlier key.
@@ -202,6 +214,38 @@ impl Iter {
             }
             IterPosition::Backward => self.step(Self::settle_backward),
         }
+    }
+
+    /// Moves to the next key, comparing it with the current key, the bound and the other sources.
+    #[inline]
+    fn next_by_comparison(&mut self) -> Result<()> {
+        self.remember_key();
+        self.step(|it| {
+            it.merge.next()?;
+            it.settle_forward(true)
+        })?;
+        self.steps += 1;
+        if self.steps >= self.steps_before_look {
+            self.find_uncontested();
+        }
+        Ok(())
+    }
+
+    /// Looks how many of the next entries of the current table need no comparison, since they are
+    /// before the upper bound and before every other source.
+    fn find_uncontested(&mut self) {
+        self.steps = 0;
+        let Some((source, rival)) = self.merge.current_and_rival() else { return };
+        let upper = self.options.upper.as_deref();
+        let limit = match (upper, rival) {
+            (Some(upper), Some(rival)) => Some(upper.min(rival)),
+            (limit, None) | (None, limit) => limit,
+        };
+        let found = source.table_mut().map_or(0, |table| table.find_uncontested(limit));
+        self.steps_before_look = match found > STEPS_BEFORE_LOOK {
+            true => STEPS_BEFORE_LOOK,
+            false => (self.steps_before_look * 2).min(MOST_STEPS_BEFORE_LOOK),
+        };
     }
 
     fn remember_key(&mut self) {

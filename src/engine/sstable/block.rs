@@ -46,6 +46,8 @@ pub(super) const MAX_GROUPS: u32 = 253;
 /// and the contended reference count of a pin.
 pub(super) const PIN_BYTES: usize = 1024;
 
+const BAD_ENTRY: Malformed = Malformed("entry of the block is not valid");
+
 /// Memory of a block beside its bytes: reference counts, cache slot and key.
 const OVERHEAD_BYTES: usize = 112;
 
@@ -163,13 +165,19 @@ impl Block {
     /// Decodes entry `number`.
     #[inline]
     pub(super) fn entry(&self, number: u32) -> Result<RawEntry<'_>, Malformed> {
-        let bad = Malformed("entry of the block is not valid");
-        let start = self.entry_start(number).ok_or(bad)?;
+        let start = self.entry_start(number).ok_or(BAD_ENTRY)?;
+        self.entry_at(start, number)
+    }
+
+    /// Decodes entry `number`, which begins at offset `start` of the block.
+    #[inline]
+    pub(super) fn entry_at(&self, start: u32, number: u32) -> Result<RawEntry<'_>, Malformed> {
         let end = match number + 1 < self.count {
-            true => self.entry_start(number + 1).ok_or(bad)?,
+            true => self.entry_start(number + 1).ok_or(BAD_ENTRY)?,
             false => self.entries_end,
         };
-        decode(self.bytes.get(start as usize..end as usize).ok_or(bad)?, end).ok_or(bad)
+        let bytes = self.bytes.get(start as usize..end as usize).ok_or(BAD_ENTRY)?;
+        decode(bytes, end).ok_or(BAD_ENTRY)
     }
 
     /// Decodes the anchor of entry `number`. Its suffix is its key.
@@ -202,6 +210,14 @@ impl Block {
                 self.find_from(first, 1 << self.group_shift, key, target)
             }
         }
+    }
+
+    /// Whether the last key of the block, and so every key, is less than `key`.
+    pub(super) fn ends_before(&self, key: &[u8]) -> Result<bool, Malformed> {
+        let (anchor, last) = (self.anchor(self.count - 1)?, self.entry(self.count - 1)?);
+        let shared = anchor.suffix.get(..last.shared).ok_or(BAD_ENTRY)?;
+        let (head, tail) = key.split_at(last.shared.min(key.len()));
+        Ok(shared.cmp(head).then_with(|| last.suffix.cmp(tail)) == Ordering::Less)
     }
 
     /// Number of the first entry at or after `(key, tag)`; `count()` if there is none.
@@ -296,9 +312,17 @@ pub(super) fn bucket_of(hash: u64, buckets: u16) -> Option<usize> {
 
 #[inline]
 fn decode(bytes: &[u8], end: u32) -> Option<RawEntry<'_>> {
-    let mut reader = Reader::new(bytes);
-    let shared = usize::try_from(reader.varint()?).ok()?;
-    let suffix_length = usize::try_from(reader.varint()?).ok()?;
+    let (shared, suffix_length, mut reader) = match bytes {
+        // Both lengths below 128.
+        [shared @ ..0x80, suffix_length @ ..0x80, rest @ ..] => {
+            (usize::from(*shared), usize::from(*suffix_length), Reader::new(rest))
+        }
+        _ => {
+            let mut reader = Reader::new(bytes);
+            let shared = usize::try_from(reader.varint()?).ok()?;
+            (shared, usize::try_from(reader.varint()?).ok()?, reader)
+        }
+    };
     let tag = Tag::from_raw(reader.u64()?)?;
     let suffix = reader.take(suffix_length)?;
     Some(RawEntry { shared, suffix, tag, value: reader.rest(), end })

@@ -14,7 +14,7 @@ use super::cache::CacheFill;
 use super::format::{Malformed, TRAILER_BYTES};
 use super::table::{Resident, Table};
 use crate::engine::cursor::Cursor;
-use crate::engine::entry::{EntryKind, Tag};
+use crate::engine::entry::{EntryKind, Sequence, Tag};
 use crate::error::{Error, Result};
 
 const FIRST_SPAN: u64 = 16 << 10;
@@ -96,6 +96,21 @@ impl TableCursor {
         let moved = movement(self, &resident);
         self.resident = Some(resident);
         moved
+    }
+
+    /// Finds out how many of the next entries have keys before `limit`, for
+    /// [`TableCursor::next_uncontested`], and returns that number: at most the rest of the block.
+    /// The caller promises that, until the cursor moves backward or seeks, no other source of its
+    /// merge gets an entry before `limit`.
+    pub(crate) fn find_uncontested(&mut self, limit: Option<&[u8]>) -> u32 {
+        self.at.as_mut().map_or(0, |at| at.find_uncontested(limit))
+    }
+
+    /// Moves to the next entry if it is uncontested, visible at `sequence`, sets its key, and has
+    /// another key than the current entry. Otherwise returns `false` and stays.
+    #[inline]
+    pub(crate) fn next_uncontested(&mut self, sequence: Sequence) -> bool {
+        self.at.as_mut().is_some_and(|at| at.next_uncontested(sequence))
     }
 
     fn detach(&mut self) {
