@@ -1,11 +1,18 @@
 //! The memtable: entries chained by hash for point reads, and sorted on demand for scans.
 //!
-//! Invariants: an entry is complete before its address is stored (Release) in its bucket. A chain
-//! runs from the newest entry to the oldest, since entries arrive in the order of their sequence
-//! numbers. So the first match at or below a sequence number is the answer of a point read.
+//! A bucket is a chain of the newest entries of its keys. Each of them leads to the older versions
+//! of its key (`entries`). The chain of a bucket ends at [`LONGEST_CHAIN`] keys. Further keys of the
+//! bucket are in a map with a secret hash of its own. So neither a key that is written often nor
+//! keys chosen by somebody who knows the hash make lookups slow.
+//!
+//! Invariants: an entry is complete before its address is stored (Release) in its bucket or in the
+//! link of the entry before it. A new version takes the place of the version before it in the
+//! chain. A reader that meets the replaced version reads at an older sequence number: entries
+//! arrive in the order of their sequence numbers, and those it may see were there before it began.
 
 #![expect(unsafe_code, reason = "hands out values in place; see `PinnedValue`")]
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -14,7 +21,7 @@ use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 
 use super::arena::{Address, Tail};
-use super::entries::{Entries, Header, MemtableEntry};
+use super::entries::{Entries, MAX_KEY_BYTES, MemtableEntry, NewEntry};
 use super::order::{Order, RUN};
 use crate::engine::entry::{Sequence, Tag};
 use crate::error::{Error, ErrorKind, Result};
@@ -22,6 +29,10 @@ use crate::error::{Error, ErrorKind, Result};
 /// Shorter values are copied. Longer ones pin the memtable: ten bytes must not keep megabytes
 /// alive.
 const PIN_FROM: usize = 1024;
+/// Number of keys in the chain of a bucket; further ones are in the map. The mean is below three.
+const LONGEST_CHAIN: usize = 64;
+/// Memory of an entry of that map, beside its key.
+const OVERFLOW_ENTRY_BYTES: usize = 48;
 /// A memtable below this size stays in the processor's cache if it is used much.
 const CACHED_BYTES: usize = 1 << 20;
 
@@ -29,6 +40,8 @@ const CACHED_BYTES: usize = 1 << 20;
 pub struct Memtable {
     entries: Entries,
     buckets: Box<[AtomicU32]>,
+    /// The newest entries of keys that did not fit into the chains of their buckets.
+    overflow: RwLock<HashMap<Box<[u8]>, Address>>,
     writer: Mutex<Writer>,
     order: RwLock<Order>,
     len: AtomicUsize,
@@ -55,6 +68,17 @@ struct Writer {
     tail: Tail,
     /// The addresses of all entries, in the order they were written.
     append_order: Vec<Address>,
+    overflow_bytes: usize,
+}
+
+/// Where the newest entry of a key is, or belongs.
+enum Slot<'a> {
+    /// In a chain: the link that leads to it, and its address.
+    Found(&'a AtomicU32, Address),
+    /// At the front of the chain of its bucket.
+    Front,
+    /// In the map, since the chain is full.
+    Overflow,
 }
 
 impl Memtable {
@@ -65,6 +89,7 @@ impl Memtable {
         Self {
             entries: Entries::new(),
             buckets: zeroed(buckets),
+            overflow: RwLock::default(),
             writer: Mutex::default(),
             order: RwLock::default(),
             len: AtomicUsize::new(0),
@@ -105,41 +130,86 @@ impl Memtable {
     /// Adds an entry. Sequence numbers must not decrease from call to call. Of two entries with
     /// the same key and sequence number the later one wins.
     pub fn insert(&self, hash: u64, key: &[u8], tag: Tag, value: &[u8]) -> Result<()> {
-        let (Ok(klen), Ok(vlen)) = (u32::try_from(key.len()), u32::try_from(value.len())) else {
-            return Err(Error::new(ErrorKind::TooLarge, "a key or value exceeds 4 GiB"));
-        };
+        if key.len() > MAX_KEY_BYTES || u32::try_from(value.len()).is_err() {
+            return Err(Error::new(ErrorKind::TooLarge, "a key exceeds 2 GiB or a value 4 GiB"));
+        }
         let no_memory = || Error::new(ErrorKind::NoMemory, "no memory for a memtable entry");
         let mut writer = self.writer.lock();
         let bucket = self.bucket(hash).ok_or_else(no_memory)?;
-        let next = bucket.load(Ordering::Relaxed);
         #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is stored")]
-        let header = Header { next, hash: hash as u32, tag: tag.raw(), klen, vlen };
-        let pushed = self.entries.push(&mut writer.tail, header, key, value);
-        let address = pushed.ok_or_else(no_memory)?;
-        bucket.store(address, Ordering::Release);
-        writer.append_order.push(address);
+        let hash = hash as u32;
+        let mut entry = NewEntry { next: 0, older: None, hash, tag, key, value };
+        match self.slot(bucket, hash, key) {
+            Slot::Found(link, older) => {
+                entry.older = Some(older);
+                entry.next = self.entries.next(older).load(Ordering::Relaxed);
+                let address = self.entries.push(&mut writer.tail, &entry).ok_or_else(no_memory)?;
+                link.store(address, Ordering::Release);
+                writer.append_order.push(address);
+            }
+            Slot::Front => {
+                entry.next = bucket.load(Ordering::Relaxed);
+                let address = self.entries.push(&mut writer.tail, &entry).ok_or_else(no_memory)?;
+                bucket.store(address, Ordering::Release);
+                writer.append_order.push(address);
+            }
+            Slot::Overflow => {
+                let mut overflow = self.overflow.write();
+                entry.older = overflow.get(key).copied();
+                let address = self.entries.push(&mut writer.tail, &entry).ok_or_else(no_memory)?;
+                if overflow.insert(key.into(), address).is_none() {
+                    writer.overflow_bytes += key.len() + OVERFLOW_ENTRY_BYTES;
+                }
+                writer.append_order.push(address);
+            }
+        }
         let count = writer.append_order.len();
-        self.bytes.store(writer.tail.allocated() + count * 4, Ordering::Relaxed);
+        let bytes = writer.tail.allocated() + count * 4 + writer.overflow_bytes;
+        self.bytes.store(bytes, Ordering::Relaxed);
         self.len.store(count, Ordering::Release);
         Ok(())
     }
 
+    /// Finds the place of `key` in its bucket.
+    fn slot<'a>(&'a self, bucket: &'a AtomicU32, hash: u32, key: &[u8]) -> Slot<'a> {
+        let mut link = bucket;
+        for _ in 0..LONGEST_CHAIN {
+            let address = link.load(Ordering::Acquire);
+            if address == 0 {
+                return Slot::Front;
+            }
+            match self.entries.entry_of(address, hash, key) {
+                Ok(_) => return Slot::Found(link, address),
+                Err(next) => link = next,
+            }
+        }
+        Slot::Overflow
+    }
+
     /// The newest entry of `key` at or before `sequence`.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is stored")]
     pub fn get(&self, hash: u64, key: &[u8], sequence: Sequence) -> Option<MemtableEntry<'_>> {
         let mut address = self.bucket(hash)?.load(Ordering::Acquire);
+        let mut passed = 0;
         while address != 0 {
-            let header = self.entries.header(address);
-            #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is stored")]
-            if header.hash == hash as u32 {
-                let found = self.entries.entry(address);
-                if found.key() == key && found.tag().sequence() <= sequence {
-                    return Some(found);
-                }
+            match self.entries.entry_of(address, hash as u32, key) {
+                Ok(found) if found.tag() <= Tag::newest_at(sequence) => return Some(found),
+                Ok(_) => return self.entries.version_at(address, sequence),
+                Err(next) => address = next.load(Ordering::Acquire),
             }
-            address = header.next;
+            passed += 1;
         }
-        None
+        if passed < LONGEST_CHAIN {
+            return None;
+        }
+        self.get_from_overflow(key, sequence)
+    }
+
+    #[cold]
+    fn get_from_overflow(&self, key: &[u8], sequence: Sequence) -> Option<MemtableEntry<'_>> {
+        let newest = *self.overflow.read().get(key)?;
+        self.entries.version_at(newest, sequence)
     }
 
     /// Prefetches the heads of the hash chains for these key hashes into the processor's cache.
@@ -153,7 +223,7 @@ impl Memtable {
         let bucket = |hash: &u64| self.bucket(*hash).map_or(0, |it| it.load(Ordering::Acquire));
         let heads = hashes.iter().map(bucket).collect::<Vec<Address>>();
         let present = heads.iter().filter(|head| **head != 0);
-        let read = present.map(|head| self.entries.header(*head).hash);
+        let read = present.map(|head| self.entries.touch(*head));
         std::hint::black_box(read.fold(0, |all, hash| all ^ hash));
     }
 
@@ -308,6 +378,46 @@ mod tests {
         let pinned = m.value_bytes(&get(&m, b"", 1).unwrap());
         drop(m);
         assert_eq!(pinned, large, "a pinned value outlives the last other reference");
+    }
+
+    #[test]
+    fn every_old_version_of_a_key_that_is_written_often_is_found() {
+        let m = Memtable::new(1 << 16, false);
+        for sequence in 1..=5000 {
+            put(&m, b"hot", sequence * 2, &sequence.to_le_bytes());
+            put(&m, format!("other{sequence}").as_bytes(), sequence * 2, b"");
+        }
+        for sequence in 1..=5000u64 {
+            for at in [sequence * 2, sequence * 2 + 1] {
+                assert_eq!(get(&m, b"hot", at).unwrap().value(), sequence.to_le_bytes());
+            }
+        }
+        assert!(get(&m, b"hot", 1).is_none());
+    }
+
+    /// Every key has the same hash, as if somebody had chosen them who knows the seed.
+    #[test]
+    fn keys_of_one_hash_are_all_found_with_their_versions() {
+        let m = Memtable::new(1 << 16, false);
+        let key = |i: u64| format!("key{i}").into_bytes();
+        let put = |i: u64, sequence: Sequence| {
+            let value = sequence.to_le_bytes();
+            m.insert(7, &key(i), Tag::new(sequence, EntryKind::Put), &value).unwrap();
+        };
+        (0..2000).for_each(|i| put(i, i + 1));
+        let bytes = m.bytes();
+        (0..2000).for_each(|i| put(i, 3000 + i));
+        for i in 0..2000 {
+            for (sequence, expected) in [(i + 1, i + 1), (2999 + i, i + 1), (9000, 3000 + i)] {
+                let found = m.get(7, &key(i), sequence).unwrap();
+                assert_eq!(found.key(), key(i));
+                assert_eq!(found.value(), expected.to_le_bytes());
+            }
+            assert!(m.get(7, &key(i), i).is_none());
+        }
+        assert!(m.get(7, b"absent", 9000).is_none());
+        assert!(bytes >= 2000 * (24 + 8) + 1900 * OVERFLOW_ENTRY_BYTES, "the map is counted");
+        assert_eq!(m.overflow.read().len(), 2000 - LONGEST_CHAIN);
     }
 
     #[test]

@@ -1,0 +1,67 @@
+//! Keys chosen so that an unseeded hash maps them all to one value: whoever chooses keys must not
+//! choose how long lookups take.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
+
+use std::time::{Duration, Instant};
+
+use lsmkv::{Db, Options};
+
+const KEYS: u64 = 20_000;
+const ROUNDS: usize = 5;
+
+/// XXH3-64 without a seed multiplies the last 16 bytes of these, of which the first half cancels a
+/// constant of the hash: whatever the second half is, the product is zero.
+fn colliding(i: u64) -> Vec<u8> {
+    let cancels = [0xde, 0xd4, 0x6d, 0xe9, 0x83, 0x90, 0x97, 0xdb];
+    [b"twelve bytes".as_slice(), &cancels, &i.to_be_bytes()].concat()
+}
+
+fn harmless(i: u64) -> Vec<u8> {
+    [b"twelve bytes".as_slice(), b"harmless", &i.to_be_bytes()].concat()
+}
+
+/// The least time of several rounds over the same keys.
+fn time(mut call: impl FnMut(u64)) -> Duration {
+    let round = || {
+        let started = Instant::now();
+        (0..KEYS).step_by(20).for_each(&mut call);
+        started.elapsed()
+    };
+    std::iter::repeat_with(round).take(ROUNDS).min().unwrap()
+}
+
+fn assert_alike(what: &str, colliding: Duration, harmless: Duration) {
+    let limit = harmless * 2 + Duration::from_micros(200);
+    assert!(colliding <= limit, "{what}: {colliding:?} colliding, {harmless:?} harmless");
+}
+
+fn fill(db: &Db, key: fn(u64) -> Vec<u8>) {
+    for i in 0..KEYS {
+        db.set(&key(i), b"1").unwrap();
+    }
+}
+
+fn compare(place: &str, bad: &Db, good: &Db) {
+    let get = |db: &Db, key: fn(u64) -> Vec<u8>, first: u64, found: bool| {
+        time(|i| assert_eq!(db.get(&key(first + i)).unwrap().is_some(), found))
+    };
+    let present = |db, key| get(db, key, 0, true);
+    assert_alike(&format!("GET {place}"), present(bad, colliding), present(good, harmless));
+    let absent = |db, key| get(db, key, KEYS, false);
+    assert_alike(&format!("GET of none {place}"), absent(bad, colliding), absent(good, harmless));
+    let incr = |db: &Db, key: fn(u64) -> Vec<u8>| time(|i| _ = db.incr(&key(i)).unwrap());
+    assert_alike(&format!("INCR {place}"), incr(bad, colliding), incr(good, harmless));
+}
+
+#[test]
+fn colliding_keys_cost_what_harmless_ones_do() {
+    let scratch = tempfile::tempdir().unwrap();
+    let open = |name| Db::open(scratch.path().join(name), Options::default()).unwrap();
+    let (bad, good) = (open("bad"), open("good"));
+    fill(&bad, colliding);
+    fill(&good, harmless);
+    compare("in memory", &bad, &good);
+    bad.compact().unwrap();
+    good.compact().unwrap();
+    compare("in tables", &bad, &good);
+}
