@@ -18,6 +18,7 @@ use crate::engine::compaction::output::OutputOptions;
 use crate::engine::compaction::rate::RateLimit;
 use crate::engine::config::{Limits, TreeConfig};
 use crate::engine::files::FileNumbers;
+use crate::engine::hash::HashSeed;
 use crate::engine::health::Health;
 use crate::engine::snapshot::Sequences;
 use crate::engine::sstable::BlockCache;
@@ -44,6 +45,8 @@ pub(crate) struct Core {
     pub(crate) dir: PathBuf,
     pub(crate) options: Options,
     pub(crate) limits: Limits,
+    /// With which the store hashes keys. It stays the same for the life of the store.
+    pub(crate) hash_seed: HashSeed,
     pub(crate) trees: Vec<Tree>,
     pub(crate) numbers: Arc<FileNumbers>,
     pub(crate) health: Arc<Health>,
@@ -106,6 +109,7 @@ impl Core {
                 block_bytes: self.options.block_bytes,
                 bloom_bits: self.options.bloom_bits + more,
                 compression: self.options.compression,
+                hash_seed: self.hash_seed,
             },
             table_bytes: self.options.table_bytes,
         }

@@ -83,7 +83,8 @@ impl Core {
     /// A version of this store as one edit: the first record of a manifest.
     pub(crate) fn snapshot_edit(&self, version: &Version, log: LogState) -> VersionEdit {
         let names = self.trees.iter().map(|tree| tree.config.name.as_str());
-        version.as_edit(names, log, self.numbers.peek(), self.sequences.visible())
+        let (next_file, last) = (self.numbers.peek(), self.sequences.visible());
+        version.as_edit(names, log, next_file, last, self.hash_seed)
     }
 }
 

@@ -78,12 +78,6 @@ pub fn compare(a_key: &[u8], a_tag: Tag, b_key: &[u8], b_tag: Tag) -> Ordering {
     a_key.cmp(b_key).then_with(|| b_tag.cmp(&a_tag))
 }
 
-/// The hash of a user key. Memtables, Bloom filters and the indexes inside blocks share it.
-#[inline]
-pub fn hash_key(key: &[u8]) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(key)
-}
-
 /// Length of the longest common prefix.
 #[inline]
 pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {

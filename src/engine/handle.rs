@@ -11,6 +11,7 @@ use crate::engine::batch::TreeId;
 use crate::engine::config::EngineConfig;
 use crate::engine::core::Core;
 use crate::engine::entry::Sequence;
+use crate::engine::hash::HashSeed;
 use crate::engine::recovery;
 use crate::engine::snapshot::ReservedNumber;
 use crate::engine::wal::Log;
@@ -57,6 +58,12 @@ impl Engine {
     /// moment whenever the log needs another segment.
     pub fn is_short_of_space(&self) -> bool {
         !self.core.log.as_ref().is_some_and(Log::has_space)
+    }
+
+    /// The seed with which the store hashes keys.
+    #[inline]
+    pub fn hash_seed(&self) -> HashSeed {
+        self.core.hash_seed
     }
 
     /// The sequence number of the newest visible commit.

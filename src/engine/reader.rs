@@ -135,10 +135,10 @@ impl Reader {
         Arc::clone(&self.view).iter(tree, self.sequence, options)
     }
 
-    /// Prefetches what lookups of keys with these hashes will read, so that they wait for memory
-    /// together rather than one after another.
-    pub fn prefetch(&self, tree: TreeId, hashes: &[u64]) {
-        self.view.prefetch(tree, hashes);
+    /// Prefetches what lookups of these keys will read, so that they wait for memory together rather
+    /// than one after another.
+    pub fn prefetch(&self, tree: TreeId, keys: impl Iterator<Item = impl AsRef<[u8]>>) {
+        self.view.prefetch(tree, keys);
     }
 
     /// Whether a scan of `tree` has nothing to sort first.

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::engine::batch::TreeId;
-use crate::engine::entry::{Sequence, Tag, hash_key};
+use crate::engine::entry::{Sequence, Tag};
+use crate::engine::hash::HashedKey;
 use crate::engine::memtable::{Memtable, MemtableSet};
 use crate::engine::sstable::{CacheFill, Hit};
 use crate::engine::version::{Levels, TableFile, Version};
@@ -43,6 +44,12 @@ impl View {
         std::iter::once(&self.active).chain(&self.immutable)
     }
 
+    /// Hashes a key with the seed of the store.
+    #[inline]
+    pub(crate) fn hashed<'k>(&self, key: &'k [u8]) -> HashedKey<'k> {
+        HashedKey::new(key, self.active.hash_seed)
+    }
+
     /// The value of `key` at `sequence`: a long one is pinned, a short one copied.
     pub fn get(
         &self,
@@ -51,11 +58,11 @@ impl View {
         sequence: Sequence,
         cache_fill: CacheFill,
     ) -> Result<Option<Bytes>> {
-        let hash = hash_key(key);
-        if let Some(value) = self.get_from_memtables(tree, key, hash, sequence)? {
+        let key = &self.hashed(key);
+        if let Some(value) = self.get_from_memtables(tree, key, sequence)? {
             return Ok(value);
         }
-        let hit = self.get_from_tables(tree, key, hash, sequence, cache_fill)?;
+        let hit = self.get_from_tables(tree, key, sequence, cache_fill)?;
         Ok(hit.filter(|hit| !hit.tag.is_delete()).map(|hit| hit.to_bytes()))
     }
 
@@ -65,13 +72,12 @@ impl View {
     pub(crate) fn get_from_memtables(
         &self,
         tree: TreeId,
-        key: &[u8],
-        hash: u64,
+        key: &HashedKey<'_>,
         sequence: Sequence,
     ) -> Result<Option<Option<Bytes>>> {
         for set in self.memtable_sets() {
             let memtable = set.trees.get(tree.index()).ok_or_else(|| unknown(tree))?;
-            if let Some(found) = memtable.get(hash, key, sequence) {
+            if let Some(found) = memtable.get(key.hash(), key.key(), sequence) {
                 let live = !found.tag().is_delete();
                 return Ok(Some(live.then(|| memtable.value_bytes(&found))));
             }
@@ -83,13 +89,12 @@ impl View {
     fn get_from_tables(
         &self,
         tree: TreeId,
-        key: &[u8],
-        hash: u64,
+        key: &HashedKey<'_>,
         sequence: Sequence,
         cache_fill: CacheFill,
     ) -> Result<Option<Hit>> {
-        for file in self.levels(tree)?.files_for(key) {
-            if let Some(hit) = file.table()?.get(key, hash, sequence, cache_fill)? {
+        for file in self.levels(tree)?.files_for(key.key()) {
+            if let Some(hit) = file.table()?.get(key, sequence, cache_fill)? {
                 return Ok(Some(hit));
             }
         }
@@ -104,19 +109,21 @@ impl View {
         sequence: Sequence,
         cache_fill: CacheFill,
     ) -> Result<Option<Tag>> {
-        let hash = hash_key(key);
+        let key = &self.hashed(key);
         for memtable in self.memtables(tree) {
-            if let Some(found) = memtable.get(hash, key, sequence) {
+            if let Some(found) = memtable.get(key.hash(), key.key(), sequence) {
                 return Ok(Some(found.tag()));
             }
         }
-        let hit = self.get_from_tables(tree, key, hash, sequence, cache_fill)?;
+        let hit = self.get_from_tables(tree, key, sequence, cache_fill)?;
         Ok(hit.map(|hit| hit.tag))
     }
 
-    /// Prefetches from the memtables what lookups of keys with these hashes will read.
-    pub(crate) fn prefetch(&self, tree: TreeId, hashes: &[u64]) {
-        self.memtables(tree).for_each(|memtable| memtable.prefetch(hashes));
+    /// Prefetches from the memtables what lookups of these keys will read.
+    pub(crate) fn prefetch(&self, tree: TreeId, keys: impl Iterator<Item = impl AsRef<[u8]>>) {
+        let seed = self.active.hash_seed;
+        let hashes: Vec<u64> = keys.map(|key| seed.hash(key.as_ref())).collect();
+        self.memtables(tree).for_each(|memtable| memtable.prefetch(&hashes));
     }
 
     /// Whether the active memtable of `tree` is kept in order, so that a scan has nothing to sort.

@@ -12,8 +12,9 @@
 //! conflicts.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 
@@ -29,9 +30,11 @@ const FEW_ENTRIES: usize = 1024;
 pub(crate) struct KeyId(u128);
 
 impl KeyId {
-    /// Hashes the key of the record.
+    /// Hashes the key of the record, with a seed of the process: nobody can choose keys that are
+    /// taken for one.
     pub(crate) fn of(meta_key: &[u8]) -> Self {
-        Self(xxhash_rust::xxh3::xxh3_128(meta_key))
+        static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0u8));
+        Self(xxhash_rust::xxh3::xxh3_128_with_seed(meta_key, *SEED))
     }
 }
 

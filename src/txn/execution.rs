@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use smallvec::SmallVec;
 
 use crate::encoding::keys::{Space, meta_key};
-use crate::engine::{Commit, WriteOptions, hash_key};
+use crate::engine::{Commit, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::SyncMode;
 use crate::txn::conflicts::KeyId;
@@ -98,9 +98,8 @@ impl Store {
     ) -> Result<Held<'_>> {
         loop {
             let changes = self.spaces().changes();
-            let hash = |(database, key)| {
-                self.spaces().of(database).map(|space| hash_key(&meta_key(space, key)))
-            };
+            let hash =
+                |(database, key)| self.spaces().of(database).map(|space| self.hash_of(space, key));
             let hashes = keys.clone().map(hash).collect::<Result<SmallVec<[u64; 4]>>>()?;
             let held = self.lock_hashes(hashes.into_iter(), deadline)?;
             // A database was emptied or swapped while we waited: we hold the locks of other keys.
@@ -110,7 +109,12 @@ impl Store {
         }
     }
 
-    /// Locks the keys whose meta keys have these hashes.
+    /// The hash of a key, by which it is locked.
+    pub(super) fn hash_of(&self, space: Space, key: &[u8]) -> u64 {
+        self.engine().hash_seed().hash(&meta_key(space, key))
+    }
+
+    /// Locks the keys with these hashes.
     pub(super) fn lock_hashes(
         &self,
         hashes: impl Iterator<Item = u64>,
@@ -144,7 +148,7 @@ impl Store {
 
     /// Orders keys by their stripes, so that neighbours share locks.
     pub(crate) fn sort_by_stripe(&self, space: Space, keys: &mut [&[u8]]) {
-        keys.sort_by_cached_key(|key| Stripes::index(hash_key(&meta_key(space, key))));
+        keys.sort_by_cached_key(|key| Stripes::index(self.hash_of(space, key)));
     }
 
     /// Makes all pending writes visible at once; `None` if there are none. The caller holds the

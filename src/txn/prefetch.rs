@@ -5,22 +5,19 @@
 
 use crate::encoding::keys::{Prefix, meta_key, prefix, row_key};
 use crate::encoding::meta::{Body, Header, Type};
-use crate::engine::hash_key;
 use crate::keyspace::trees::{DATA, META};
 use crate::txn::tx::Tx;
 
 impl Tx<'_> {
     /// Prefetches the records of these keys.
     pub(crate) fn prefetch_keys<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
-        let hash = |key| hash_key(&meta_key(self.space(), key));
-        self.reader().prefetch(META, &keys.map(hash).collect::<Vec<u64>>());
+        self.reader().prefetch(META, keys.map(|key| meta_key(self.space(), key)));
     }
 
     /// Prefetches the rows of these members of the collection at `key`.
     pub(crate) fn prefetch_members<'m>(&self, key: &[u8], members: impl Iterator<Item = &'m [u8]>) {
         let Some(prefix) = self.prefix_now(key) else { return };
-        let hash = |member| hash_key(&row_key(&prefix, member));
-        self.reader().prefetch(DATA, &members.map(hash).collect::<Vec<u64>>());
+        self.reader().prefetch(DATA, members.map(|member| row_key(&prefix, member)));
     }
 
     /// The prefix of the rows of the hash, set or sorted set at `key`, if it has rows.

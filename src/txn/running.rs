@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use crate::encoding::keys::{Space, meta_key};
-use crate::engine::{Commit, hash_key};
+use crate::encoding::keys::Space;
+use crate::engine::Commit;
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::conflicts::ConflictObserver;
 use crate::txn::execution::ChangeTracking;
@@ -122,7 +122,10 @@ impl Store {
         let maps = !state.overlay.assignments().is_empty();
         let mut held = match maps {
             true => self.lock_every(deadline)?,
-            false => self.lock_hashes(hashes_of(&touched), deadline)?,
+            false => {
+                let hashes = touched.keys().map(|(_, key)| self.hash_of(key.space, &key.key));
+                self.lock_hashes(hashes, deadline)?
+            }
         };
         // A held stripe keeps databases from being emptied or swapped.
         if !maps && touched.keys().any(|(_, key)| self.has_moved(key)) {
@@ -164,10 +167,6 @@ impl Store {
         }
         Ok(())
     }
-}
-
-fn hashes_of(touched: &Touched) -> impl Iterator<Item = u64> {
-    touched.keys().map(|(_, key)| hash_key(&meta_key(key.space, &key.key)))
 }
 
 fn conflict(why: &str) -> Error {

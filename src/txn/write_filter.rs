@@ -4,7 +4,7 @@
 //! compares long keys with common prefixes. With many writes the filter answers nearly all of these
 //! lookups at once.
 
-use crate::engine::hash_key;
+use crate::engine::stable_hash;
 
 /// The filter is built when there are this many keys.
 const FEW: usize = 16;
@@ -52,7 +52,7 @@ fn set(bits: &mut [u64; WORDS], key: &[u8]) {
 
 #[inline]
 fn place(key: &[u8]) -> (usize, u64) {
-    let hash = hash_key(key);
+    let hash = stable_hash(key);
     (usize::try_from(hash >> 6).unwrap_or(0) % WORDS, 1 << (hash % 64))
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::encoding::keys::{Space, prefix};
 use crate::encoding::meta::Type;
-use crate::engine::hash_key;
+use crate::engine::stable_hash;
 use crate::error::Result;
 use crate::txn::db::commands;
 use crate::txn::{Tx, Walk};
@@ -162,8 +162,8 @@ impl Tx<'_> {
     fn cursor_scope(&self, key: Option<&[u8]>) -> u64 {
         let space = Space::from_id(self.database());
         match key {
-            Some(key) => hash_key(&prefix(space, key, 0)),
-            None => hash_key(&space.to_bytes()),
+            Some(key) => stable_hash(&prefix(space, key, 0)),
+            None => stable_hash(&space.to_bytes()),
         }
     }
 }

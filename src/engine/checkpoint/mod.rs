@@ -141,7 +141,8 @@ impl Core {
         let synced = log.cuts.last().map(|&(segment, end)| LogPosition::new(segment, end));
         let names = self.trees.iter().map(|tree| tree.config.name.as_str());
         let version = &contents.version;
-        let edit = version.as_edit(names, log, self.numbers.peek(), contents.last_sequence);
+        let (next_file, last) = (self.numbers.peek(), contents.last_sequence);
+        let edit = version.as_edit(names, log, next_file, last, self.hash_seed);
         let manifest = ManifestWriter::create(
             Arc::clone(target.fs()),
             dir,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::engine::batch::TreeId;
-use crate::engine::entry::{Sequence, Tag, hash_key};
+use crate::engine::entry::{Sequence, Tag};
 use crate::engine::garbage::{Garbage, TableStats};
 use crate::engine::iter::{Iter, IterOptions};
 use crate::engine::snapshot::{PinnedSequences, SnapshotPin};
@@ -97,7 +97,7 @@ impl FilterJob {
         key: &[u8],
         sequence: Sequence,
     ) -> Result<Option<Option<Bytes>>> {
-        self.view.get_from_memtables(tree, key, hash_key(key), sequence)
+        self.view.get_from_memtables(tree, &self.view.hashed(key), sequence)
     }
 
     /// The value of a key of any tree at `sequence`. It does not fill the block cache.

@@ -221,7 +221,8 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::entry::{EntryKind, hash_key};
+    use crate::engine::entry::EntryKind;
+    use crate::engine::hash::stable_hash;
     use crate::engine::memtable::{Memtable, MemtableCursor};
     use proptest::prelude::*;
     use std::sync::Arc;
@@ -237,7 +238,7 @@ mod tests {
             let mut model = Vec::new();
             for ((key, home), sequence) in entries.iter().zip(1u64..) {
                 let tag = Tag::new(sequence, EntryKind::Put);
-                tables[*home].insert(hash_key(key), key, tag, b"").unwrap();
+                tables[*home].insert(stable_hash(key), key, tag, b"").unwrap();
                 model.push((key.clone(), std::cmp::Reverse(tag)));
             }
             model.sort();

@@ -152,14 +152,15 @@ impl Cursor for MemtableCursor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::entry::{EntryKind, MAX_SEQUENCE, hash_key};
+    use crate::engine::entry::{EntryKind, MAX_SEQUENCE};
+    use crate::engine::hash::stable_hash;
     use proptest::prelude::*;
 
     fn filled(entries: &[(Vec<u8>, u64)]) -> Arc<Memtable> {
         let m = Arc::new(Memtable::new(1 << 16, false));
         for (key, sequence) in entries {
             let tag = Tag::new(*sequence, EntryKind::Put);
-            m.insert(hash_key(key), key, tag, &sequence.to_le_bytes()).unwrap();
+            m.insert(stable_hash(key), key, tag, &sequence.to_le_bytes()).unwrap();
         }
         m
     }
@@ -187,7 +188,7 @@ mod tests {
             // A scan in between builds the order early, so that the rest is inserted into it.
             MemtableCursor::new(Arc::clone(&m)).seek_to_first().unwrap();
             for (key, sequence) in late {
-                m.insert(hash_key(key), key, Tag::new(*sequence, EntryKind::Put), &sequence.to_le_bytes()).unwrap();
+                m.insert(stable_hash(key), key, Tag::new(*sequence, EntryKind::Put), &sequence.to_le_bytes()).unwrap();
                 m.update_order();
             }
             let expected = sorted(&entries);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::table::Memtable;
 use crate::engine::batch;
-use crate::engine::entry::{Sequence, Tag, hash_key};
+use crate::engine::entry::{Sequence, Tag};
+use crate::engine::hash::HashSeed;
 use crate::engine::wal::LogPosition;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -15,14 +16,21 @@ pub struct MemtableSet {
     pub trees: Vec<Arc<Memtable>>,
     /// Where in the log the first batch of this set begins.
     pub log_start: LogPosition,
+    /// The seed of the store, with which keys are hashed.
+    pub hash_seed: HashSeed,
 }
 
 impl MemtableSet {
     /// Empty memtables, one per entry of `expect_scans`.
-    pub fn new(capacity: usize, expect_scans: &[bool], log_start: LogPosition) -> Self {
+    pub fn new(
+        capacity: usize,
+        expect_scans: &[bool],
+        log_start: LogPosition,
+        hash_seed: HashSeed,
+    ) -> Self {
         let trees =
             expect_scans.iter().map(|scans| Arc::new(Memtable::new(capacity, *scans))).collect();
-        Self { trees, log_start }
+        Self { trees, log_start, hash_seed }
     }
 
     /// The empty set that takes over when this one is frozen. Trees that were scanned lately are
@@ -30,7 +38,7 @@ impl MemtableSet {
     #[must_use]
     pub fn successor(&self, capacity: usize, log_start: LogPosition) -> Self {
         let scanned: Vec<bool> = self.trees.iter().map(|memtable| memtable.was_scanned()).collect();
-        Self::new(capacity, &scanned, log_start)
+        Self::new(capacity, &scanned, log_start, self.hash_seed)
     }
 
     /// Bytes used by the memtables of all trees.
@@ -51,7 +59,8 @@ impl MemtableSet {
             let operation = operation?;
             let memtable = self.trees.get(operation.tree.index()).ok_or_else(broken)?;
             let tag = Tag::new(sequence, operation.kind);
-            memtable.insert(hash_key(operation.key), operation.key, tag, operation.value)?;
+            let hash = self.hash_seed.hash(operation.key);
+            memtable.insert(hash, operation.key, tag, operation.value)?;
         }
         Ok(sequence)
     }

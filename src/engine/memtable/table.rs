@@ -339,14 +339,15 @@ impl AsRef<[u8]> for PinnedValue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::entry::{EntryKind, MAX_SEQUENCE, hash_key};
+    use crate::engine::entry::{EntryKind, MAX_SEQUENCE};
+    use crate::engine::hash::stable_hash;
 
     fn put(m: &Memtable, key: &[u8], sequence: Sequence, value: &[u8]) {
-        m.insert(hash_key(key), key, Tag::new(sequence, EntryKind::Put), value).unwrap();
+        m.insert(stable_hash(key), key, Tag::new(sequence, EntryKind::Put), value).unwrap();
     }
 
     fn get<'a>(m: &'a Memtable, key: &[u8], sequence: Sequence) -> Option<MemtableEntry<'a>> {
-        m.get(hash_key(key), key, sequence)
+        m.get(stable_hash(key), key, sequence)
     }
 
     #[test]
@@ -354,7 +355,7 @@ mod tests {
         let m = Memtable::new(1 << 16, false);
         put(&m, b"k", 3, b"three");
         put(&m, b"k", 5, b"five");
-        m.insert(hash_key(b"k"), b"k", Tag::new(7, EntryKind::Delete), b"").unwrap();
+        m.insert(stable_hash(b"k"), b"k", Tag::new(7, EntryKind::Delete), b"").unwrap();
         assert!(get(&m, b"k", 2).is_none());
         assert_eq!(get(&m, b"k", 4).unwrap().value(), b"three");
         assert_eq!(get(&m, b"k", 6).unwrap().value(), b"five");

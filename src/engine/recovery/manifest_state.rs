@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Opening, invalid};
 use crate::engine::entry::Sequence;
 use crate::engine::files::{FileKind, FileNumber, current_path};
+use crate::engine::hash::HashSeed;
 use crate::engine::version::{LogState, TableFile, Version, VersionEdit, read_manifest};
 use crate::engine::wal::SyncState;
 use crate::error::{Error, ErrorKind, Result};
@@ -20,6 +21,8 @@ pub(super) struct ManifestState {
     pub(super) log: LogState,
     pub(super) next_file: FileNumber,
     pub(super) last_sequence: Sequence,
+    /// `None` if the store has format 1.
+    pub(super) hash_seed: Option<HashSeed>,
 }
 
 impl Opening {
@@ -55,7 +58,7 @@ impl Opening {
         let path = crate::engine::files::manifest_path(&self.dir, number);
         read_manifest(&*self.fs, &self.dir, number, sync_state, |payload| {
             let broken = |what: &str| Error::corrupt(&path, 0, what);
-            let edit = VersionEdit::decode(payload).ok_or_else(|| broken("a record is no edit"))?;
+            let edit = VersionEdit::decode(payload).map_err(|bad| bad.in_file(&path))?;
             self.check_trees(&edit)?;
             self.apply_edit(&mut state, &edit).ok_or_else(|| broken("an edit does not fit"))
         })?;
@@ -75,6 +78,7 @@ impl Opening {
         })?;
         state.next_file = edit.next_file.unwrap_or(state.next_file);
         state.last_sequence = edit.last_sequence.unwrap_or(state.last_sequence);
+        state.hash_seed = edit.hash_seed.or(state.hash_seed);
         if let Some(log) = &edit.log {
             state.log = log.clone();
         }

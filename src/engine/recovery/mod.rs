@@ -34,6 +34,7 @@ use crate::engine::compaction::rate::RateLimit;
 use crate::engine::config::{EngineConfig, Limits};
 use crate::engine::core::{Core, Tree};
 use crate::engine::files::{FileKind, FileNumbers};
+use crate::engine::hash::HashSeed;
 use crate::engine::memtable::MemtableSet;
 use crate::engine::open_files::OpenFiles;
 use crate::engine::snapshot::Sequences;
@@ -153,7 +154,9 @@ impl Opening {
     fn core(&mut self, state: &ManifestState, numbers: Arc<FileNumbers>) -> Core {
         let options = self.config.options.clone();
         let scans = vec![false; self.trees.len()];
-        let set = MemtableSet::new(self.limits.write_buffer, &scans, state.log.start);
+        // A store of format 1 has none yet.
+        let hash_seed = state.hash_seed.unwrap_or_else(HashSeed::random);
+        let set = MemtableSet::new(self.limits.write_buffer, &scans, state.log.start, hash_seed);
         let view =
             View { active: Arc::new(set), immutable: Vec::new(), version: state.version.clone() };
         Core {
@@ -162,6 +165,7 @@ impl Opening {
             rate: RateLimit::new(options.compaction_rate_limit),
             options,
             limits: self.limits.clone(),
+            hash_seed,
             trees: std::mem::take(&mut self.trees),
             numbers,
             health: Arc::default(),

@@ -73,8 +73,7 @@ impl Catalog {
         let mut catalog = Self { complete: true, ..Self::default() };
         let path = manifest_path(dir, number);
         read_manifest(fs, dir, number, SyncFile::read(fs, dir)?, |payload| {
-            let edit = VersionEdit::decode(payload);
-            let edit = edit.ok_or_else(|| Error::corrupt(&path, 0, "a record is no edit"))?;
+            let edit = VersionEdit::decode(payload).map_err(|bad| bad.in_file(&path))?;
             catalog.apply(&edit);
             Ok(())
         })?;
@@ -99,9 +98,9 @@ impl Catalog {
             };
             let read =
                 scan::for_each_record(&mut reader, FILE_HEADER_BYTES, |reader, _, record| {
-                    if let Some(edit) = record.and_then(|record| {
-                        reader.payload(record).ok().and_then(VersionEdit::decode)
-                    }) {
+                    if let Some(edit) = record
+                        .and_then(|record| VersionEdit::decode(reader.payload(record).ok()?).ok())
+                    {
                         whole |= !edit.trees.is_empty();
                         catalog.apply(&edit);
                     }

@@ -23,6 +23,7 @@ use crate::engine::checkpoint::TargetDir;
 use crate::engine::compaction::output::{OutputOptions, TableOutputs};
 use crate::engine::config::{EngineConfig, TreeConfig};
 use crate::engine::files::{FileKind, FileNumbers, lock_path};
+use crate::engine::hash::HashSeed;
 use crate::engine::sstable::{Properties, WriterOptions};
 use crate::engine::version::current::set_current;
 use crate::engine::version::{FileMeta, LEVELS, LogState, ManifestWriter, VersionEdit};
@@ -103,7 +104,9 @@ pub fn salvage(
     let mut report = Salvaged::default();
     let catalog = Catalog::read(&**fs, dir, config.trees.len(), observer, &mut report)?;
     let target = TargetDir::begin(fs, out, dir)?;
-    let mut store = NewStore { fs, target: &target, config, numbers: FileNumbers::starting_at(1) };
+    let numbers = FileNumbers::starting_at(1);
+    let hash_seed = HashSeed::random();
+    let mut store = NewStore { fs, target: &target, config, numbers, hash_seed };
     let mut added = Vec::new();
     let mut newest = 0;
     let mut entries = log::read(&**fs, dir, &catalog, &mut report)?;
@@ -154,6 +157,7 @@ struct NewStore<'a> {
     target: &'a TargetDir,
     config: &'a EngineConfig,
     numbers: FileNumbers,
+    hash_seed: HashSeed,
 }
 
 impl NewStore<'_> {
@@ -173,6 +177,7 @@ impl NewStore<'_> {
                 block_bytes: options.block_bytes,
                 bloom_bits: options.bloom_bits,
                 compression: options.compression,
+                hash_seed: self.hash_seed,
             },
             table_bytes: options.table_bytes,
         });
@@ -203,6 +208,7 @@ impl NewStore<'_> {
         let edit = VersionEdit {
             next_file: Some(self.numbers.peek()),
             last_sequence: Some(newest),
+            hash_seed: Some(self.hash_seed),
             log: Some(LogState { start: LogPosition::new(segment, 0), cuts: Vec::new() }),
             added,
             removed: Vec::new(),

@@ -343,7 +343,8 @@ fn offsets_ascend<const N: usize>(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::engine::entry::{EntryKind, hash_key};
+    use crate::engine::entry::EntryKind;
+    use crate::engine::hash::stable_hash;
     use crate::engine::sstable::block_builder::BlockBuilder;
 
     /// A block of entries that ascend; each a key, a sequence number and a value.
@@ -358,14 +359,14 @@ pub(crate) mod tests {
         let mut last: Option<&[u8]> = None;
         for &(key, sequence, value) in entries {
             let tag = Tag::new(sequence, EntryKind::Put);
-            builder.add(key, hash_key(key), last != Some(key), tag, value);
+            builder.add(key, stable_hash(key), last != Some(key), tag, value);
             last = Some(key);
         }
         builder.finish().concat()
     }
 
     fn value_at<'a>(block: &'a Block, key: &[u8], sequence: u64) -> Option<&'a [u8]> {
-        let found = block.get(key, hash_key(key), Tag::newest_at(sequence)).unwrap();
+        let found = block.get(key, stable_hash(key), Tag::newest_at(sequence)).unwrap();
         found.map(|(_, range)| block.slice(range))
     }
 
@@ -414,7 +415,7 @@ pub(crate) mod tests {
     fn large_values_are_pinned_and_small_ones_copied() {
         let block = block_of(&[(b"a", 1, &[1; 1023]), (b"b", 1, &[2; 1024])]);
         let range =
-            |key: &[u8]| block.get(key, hash_key(key), Tag::newest_at(1)).unwrap().unwrap().1;
+            |key: &[u8]| block.get(key, stable_hash(key), Tag::newest_at(1)).unwrap().unwrap().1;
         let (small, large) = (block.pinned(range(b"a")), block.pinned(range(b"b")));
         assert_eq!((&small[..], &large[..]), (&[1; 1023][..], &[2; 1024][..]));
         let within = |bytes: &Bytes| block.bytes.as_ptr_range().contains(&bytes.as_ptr());
@@ -431,7 +432,7 @@ pub(crate) mod tests {
                 bytes[at] ^= flip;
                 let Ok(block) = Block::parse(bytes.into(), good.len()) else { continue };
                 for (key, sequence, _) in &entries {
-                    let _ = block.get(key, hash_key(key), Tag::newest_at(*sequence));
+                    let _ = block.get(key, stable_hash(key), Tag::newest_at(*sequence));
                     let _ = block.lower_bound(key, Tag::newest_at(*sequence));
                 }
                 for number in 0..block.count() {

@@ -190,7 +190,8 @@ fn set_key(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::entry::{EntryKind, hash_key};
+    use crate::engine::entry::EntryKind;
+    use crate::engine::hash::stable_hash;
     use crate::engine::sstable::block_builder::BlockBuilder;
     use proptest::prelude::*;
     use std::cmp::Reverse;
@@ -199,7 +200,7 @@ mod tests {
         let mut builder = BlockBuilder::default();
         let mut last = None;
         for (key, tag) in entries {
-            builder.add(key, hash_key(key), last != Some(key), *tag, b"value");
+            builder.add(key, stable_hash(key), last != Some(key), *tag, b"value");
             last = Some(key);
         }
         let bytes = builder.finish().concat();

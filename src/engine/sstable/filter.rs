@@ -110,10 +110,10 @@ impl Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::entry::hash_key;
+    use crate::engine::hash::stable_hash;
 
     fn hashes(range: std::ops::Range<u32>) -> Vec<u64> {
-        range.map(|i| hash_key(&i.to_be_bytes())).collect()
+        range.map(|i| stable_hash(&i.to_be_bytes())).collect()
     }
 
     #[test]

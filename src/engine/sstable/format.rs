@@ -23,8 +23,10 @@ pub(super) const TRAILER_BYTES: u32 = 5;
 pub(super) const FOOTER_BYTES: usize = 60;
 /// The last bytes of a table.
 pub(super) const MAGIC: [u8; 8] = *b"lsmkvtab";
-/// The format version that this code writes, and the only one it reads.
-pub(super) const VERSION: u32 = 1;
+/// The version of tables without features; see `properties`.
+const PLAIN_VERSION: u32 = 1;
+/// The version of tables that may have features, and the newest that this code reads.
+const VERSION: u32 = 2;
 
 /// Trailer value of a payload stored as it is.
 pub(super) const STORED: u8 = 0;
@@ -91,14 +93,15 @@ pub(super) enum BadFooter {
 }
 
 impl Footer {
-    /// Encodes a footer for `offset` of file `number`.
-    pub(super) fn encode(&self, number: FileNumber, offset: u64) -> Vec<u8> {
+    /// Encodes a footer for `offset` of file `number`. `features` tells whether the properties name
+    /// any.
+    pub(super) fn encode(&self, number: FileNumber, offset: u64, features: bool) -> Vec<u8> {
         let mut out = Vec::new();
         self.index.put(&mut out);
         self.filter.put(&mut out);
         self.properties.put(&mut out);
         put_u64(&mut out, number);
-        put_u32(&mut out, VERSION);
+        put_u32(&mut out, if features { VERSION } else { PLAIN_VERSION });
         let crc = checksum(&[&out], 0, number, offset);
         put_u32(&mut out, crc);
         out.extend_from_slice(&MAGIC);
@@ -130,7 +133,7 @@ impl Footer {
         if found != number {
             return Err(BadFooter::Damaged(format!("file number {found}, expected {number}")));
         }
-        if version != VERSION {
+        if !(PLAIN_VERSION..=VERSION).contains(&version) {
             return Err(BadFooter::Version(version));
         }
         footer.check_tiling(offset)?;
@@ -169,29 +172,30 @@ mod tests {
 
     #[test]
     fn a_footer_reads_back_only_at_its_own_place_in_its_own_file() {
-        let bytes = footer().encode(7, 150);
+        let bytes = footer().encode(7, 150, true);
         assert_eq!(bytes.len(), FOOTER_BYTES);
         assert_eq!(Footer::decode(&bytes, 7, 150), Ok(footer()));
+        assert_eq!(Footer::decode(&footer().encode(7, 150, false), 7, 150), Ok(footer()));
         assert!(Footer::decode(&bytes, 8, 150).is_err());
         assert!(Footer::decode(&bytes, 7, 151).is_err());
     }
 
     #[test]
     fn a_newer_version_is_told_apart_from_damage() {
-        let mut bytes = footer().encode(7, 150);
-        bytes[44..48].copy_from_slice(&2u32.to_le_bytes());
+        let mut bytes = footer().encode(7, 150, false);
+        bytes[44..48].copy_from_slice(&3u32.to_le_bytes());
         let crc = checksum(&[&bytes[..48]], 0, 7, 150);
         bytes[48..52].copy_from_slice(&crc.to_le_bytes());
-        assert_eq!(Footer::decode(&bytes, 7, 150), Err(BadFooter::Version(2)));
+        assert_eq!(Footer::decode(&bytes, 7, 150), Err(BadFooter::Version(3)));
     }
 
     #[test]
     fn parts_that_overlap_or_leave_a_gap_are_refused() {
         let mut wrong = footer();
         wrong.index.length = u32::MAX;
-        assert!(Footer::decode(&wrong.encode(7, 150), 7, 150).is_err());
+        assert!(Footer::decode(&wrong.encode(7, 150, false), 7, 150).is_err());
         let mut wrong = footer();
         wrong.properties.offset = u64::MAX;
-        assert!(Footer::decode(&wrong.encode(7, 150), 7, 150).is_err());
+        assert!(Footer::decode(&wrong.encode(7, 150, false), 7, 150).is_err());
     }
 }

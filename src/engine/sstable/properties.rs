@@ -5,11 +5,19 @@
 //!              | largest sequence | data blocks            (varints)
 //!              | smallest key | largest key                (length varint, bytes)
 //!              | count varint | (name, value) * count      (length varint, bytes, each)
+//!              | features varint | hash seed u64           (only if there are features)
 //! ```
+//!
+//! A feature is something that a reader must know. A table with a feature that this code does not
+//! know is refused. Tables of format 1 have none.
 
 use super::format::Malformed;
 use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
-use crate::io::codec::{Reader, put_bytes, put_varint};
+use crate::engine::hash::HashSeed;
+use crate::io::codec::{Reader, put_bytes, put_u64, put_varint};
+
+/// The feature of tables whose filter and blocks use a seeded hash.
+const HASH_SEED: u64 = 1;
 
 /// Sees every entry of a table that is being written, and adds properties at the end.
 pub trait Collector: Send {
@@ -48,11 +56,15 @@ pub struct Properties {
     pub largest: Vec<u8>,
     /// Names and values from the collectors, in the order they were returned.
     pub collected: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Seed of the hash that the filter and the blocks use.
+    pub hash_seed: HashSeed,
+    /// Features that this code does not know. Such a table cannot be read.
+    pub(super) unknown_features: u64,
 }
 
 impl Properties {
     /// The properties of a table without entries.
-    pub(super) fn empty() -> Self {
+    pub(super) fn empty(hash_seed: HashSeed) -> Self {
         Self {
             entries: 0,
             tombstones: 0,
@@ -64,6 +76,8 @@ impl Properties {
             smallest: Vec::new(),
             largest: Vec::new(),
             collected: Vec::new(),
+            hash_seed,
+            unknown_features: 0,
         }
     }
 
@@ -93,6 +107,10 @@ impl Properties {
         for (name, value) in &self.collected {
             put_bytes(&mut out, name);
             put_bytes(&mut out, value);
+        }
+        if self.hash_seed != HashSeed::NONE {
+            put_varint(&mut out, HASH_SEED);
+            put_u64(&mut out, self.hash_seed.raw());
         }
         out
     }
@@ -133,10 +151,24 @@ impl Properties {
             smallest: reader.bytes()?.to_vec(),
             largest: reader.bytes()?.to_vec(),
             collected: Vec::new(),
+            hash_seed: HashSeed::NONE,
+            unknown_features: 0,
         };
         for _ in 0..reader.varint()? {
             let (name, value) = (reader.bytes()?.to_vec(), reader.bytes()?.to_vec());
             properties.collected.push((name, value));
+        }
+        if !reader.is_empty() {
+            let features = reader.varint()?;
+            properties.unknown_features = features & !HASH_SEED;
+            if features & HASH_SEED != 0 {
+                properties.hash_seed = HashSeed::from_raw(reader.u64()?);
+            }
+            if properties.unknown_features != 0 {
+                return Some(properties);
+            }
+            // Nothing is written of a table without features or with a seed of zero.
+            (properties.hash_seed != HashSeed::NONE).then_some(())?;
         }
         reader.is_empty().then_some(properties)
     }
@@ -158,6 +190,8 @@ mod tests {
             smallest: b"".to_vec(),
             largest: b"zz".to_vec(),
             collected: vec![(b"expiry".to_vec(), vec![0, 1]), (b"empty".to_vec(), vec![])],
+            hash_seed: HashSeed::NONE,
+            unknown_features: 0,
         }
     }
 
@@ -167,6 +201,17 @@ mod tests {
         assert_eq!(read, properties());
         assert_eq!(read.collected(b"expiry"), Some(&[0, 1][..]));
         assert_eq!(read.collected(b"other"), None);
+    }
+
+    #[test]
+    fn a_seed_reads_back_and_an_unknown_feature_is_told() {
+        let seeded = Properties { hash_seed: HashSeed::from_raw(77), ..properties() };
+        assert_eq!(Properties::decode(&seeded.encode()).unwrap(), seeded);
+        let mut bytes = properties().encode();
+        put_varint(&mut bytes, 8 | HASH_SEED);
+        put_u64(&mut bytes, 77);
+        bytes.extend_from_slice(b"whatever that feature needs");
+        assert_eq!(Properties::decode(&bytes).unwrap().unknown_features, 8);
     }
 
     #[test]

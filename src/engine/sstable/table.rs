@@ -27,6 +27,7 @@ use super::properties::Properties;
 use crate::engine::counter::Counter;
 use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
 use crate::engine::files::FileNumber;
+use crate::engine::hash::HashedKey;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::File;
 
@@ -121,6 +122,14 @@ impl Table {
         let payload = loader.payload(footer.properties)?;
         let properties = Properties::decode(&payload)
             .map_err(|why| loader.malformed(footer.properties.offset, why))?;
+        if properties.unknown_features != 0 {
+            let text = format!(
+                "{} has features {:#x}, which this library does not know: use a newer one",
+                loader.path.display(),
+                properties.unknown_features
+            );
+            return Err(Error::new(ErrorKind::Incompatible, text));
+        }
         Ok(Self {
             loader,
             footer,
@@ -154,19 +163,17 @@ impl Table {
         &self.properties
     }
 
-    /// The newest version of `key` at or before `sequence`, if the table has one. `hash` is
-    /// `hash_key(key)`.
+    /// The newest version of `key` at or before `sequence`, if the table has one.
     pub fn get(
         &self,
-        key: &[u8],
-        hash: u64,
+        key: &HashedKey<'_>,
         sequence: Sequence,
         cache_fill: CacheFill,
     ) -> Result<Option<Hit>> {
         let guard = self.resident.load();
         match &*guard {
-            Some(resident) => self.get_with(resident, key, hash, sequence, cache_fill),
-            None => self.get_with(&*self.load_resident()?, key, hash, sequence, cache_fill),
+            Some(resident) => self.get_with(resident, key, sequence, cache_fill),
+            None => self.get_with(&*self.load_resident()?, key, sequence, cache_fill),
         }
     }
 
@@ -267,12 +274,12 @@ impl Table {
     fn get_with(
         &self,
         resident: &Resident,
-        key: &[u8],
-        hash: u64,
+        key: &HashedKey<'_>,
         sequence: Sequence,
         cache_fill: CacheFill,
     ) -> Result<Option<Hit>> {
         self.mark_used();
+        let hash = key.hash_with(self.properties.hash_seed);
         if let Some(filter) = &resident.filter {
             self.counters.filter_checks.add(1);
             if !filter.may_contain(hash) {
@@ -280,7 +287,7 @@ impl Table {
                 return Ok(None);
             }
         }
-        let hit = self.find(&resident.index, key, hash, sequence, cache_fill)?;
+        let hit = self.find(&resident.index, key.key(), hash, sequence, cache_fill)?;
         if hit.is_none() && resident.filter.is_some() {
             self.counters.filter_false_positives.add(1);
         }

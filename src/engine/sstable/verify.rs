@@ -8,7 +8,7 @@ use super::block_cursor::BlockCursor;
 use super::format::Malformed;
 use super::properties::Properties;
 use super::table::{Resident, Table};
-use crate::engine::entry::{Tag, compare, hash_key};
+use crate::engine::entry::{Tag, compare};
 use crate::error::Error;
 
 /// What was found in the table so far.
@@ -21,7 +21,8 @@ impl Table {
     /// Checks the whole file on disk, without using any cache.
     pub fn verify(&self) -> Result<(), Error> {
         let resident = self.read_resident()?;
-        let mut check = TableCheck { properties: Properties::empty(), last_tag: Tag::newest_at(0) };
+        let properties = Properties::empty(self.properties().hash_seed);
+        let mut check = TableCheck { properties, last_tag: Tag::newest_at(0) };
         for number in 0..resident.index.count() {
             let at = |why| self.malformed(&resident.index, number, why);
             let handle = resident.index.handle(number).ok_or_else(|| at(Malformed("no handle")))?;
@@ -48,7 +49,7 @@ impl TableCheck {
             if resident.index.search(key, tag) != number {
                 return Err(Malformed("index does not lead to an entry"));
             }
-            let hash = hash_key(key);
+            let hash = self.properties.hash_seed.hash(key);
             if resident.filter.as_ref().is_some_and(|filter| !filter.may_contain(hash)) {
                 return Err(Malformed("filter denies a key of the table"));
             }

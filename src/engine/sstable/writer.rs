@@ -15,8 +15,9 @@ use super::format::{FOOTER_BYTES, Footer, Handle};
 use super::index::IndexBuilder;
 use super::properties::{Collector, Properties};
 use super::sink::Sink;
-use crate::engine::entry::{Sequence, Tag, compare, hash_key};
+use crate::engine::entry::{Sequence, Tag, compare};
 use crate::engine::files::FileNumber;
+use crate::engine::hash::HashSeed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::File;
 use crate::options::Compression;
@@ -37,6 +38,8 @@ pub struct WriterOptions {
     pub bloom_bits: u32,
     /// Compression of data blocks.
     pub compression: Compression,
+    /// Seed of the hash that the filter and the blocks use.
+    pub hash_seed: HashSeed,
 }
 
 /// The metadata of a finished table.
@@ -105,7 +108,7 @@ impl TableWriter {
             block: BlockBuilder::default(),
             index: IndexBuilder::default(),
             hashes: Vec::new(),
-            properties: Properties::empty(),
+            properties: Properties::empty(options.hash_seed),
             last_key: Vec::new(),
             last_tag: Tag::newest_at(0),
             last_hash: 0,
@@ -118,7 +121,7 @@ impl TableWriter {
         let first = self.properties.entries == 0;
         let new_key = first || key != self.last_key;
         if new_key {
-            self.last_hash = hash_key(key);
+            self.last_hash = self.options.hash_seed.hash(key);
             if self.options.bloom_bits > 0 {
                 self.hashes.push(self.last_hash);
             }
@@ -173,7 +176,8 @@ impl TableWriter {
         self.properties.collected = self.collectors.iter_mut().flat_map(|c| c.finish()).collect();
         let properties = self.sink.block(&[&self.properties.encode()], Compression::None)?;
         let footer = Footer { index, filter, properties };
-        self.sink.append(&footer.encode(self.number, self.sink.position()))?;
+        let features = self.options.hash_seed != HashSeed::NONE;
+        self.sink.append(&footer.encode(self.number, self.sink.position(), features))?;
         self.sink.sync()?;
         Ok(self.summary())
     }

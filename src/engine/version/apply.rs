@@ -8,6 +8,7 @@ use super::levels::{Levels, Version};
 use crate::engine::batch::TreeId;
 use crate::engine::entry::Sequence;
 use crate::engine::files::FileNumber;
+use crate::engine::hash::HashSeed;
 
 impl Version {
     /// The version after `edit`; `None` if the edit does not fit this version. A file that only
@@ -53,6 +54,7 @@ impl Version {
         log: LogState,
         next_file: FileNumber,
         last_sequence: Sequence,
+        hash_seed: HashSeed,
     ) -> VersionEdit {
         let mut added = Vec::new();
         for (tree, levels) in (0u8..).zip(&self.trees) {
@@ -63,6 +65,7 @@ impl Version {
         VersionEdit {
             next_file: Some(next_file),
             last_sequence: Some(last_sequence),
+            hash_seed: Some(hash_seed),
             log: Some(log),
             added,
             removed: Vec::new(),

@@ -3,7 +3,7 @@
 //! It has three lines of text, for example:
 //!
 //! ```text
-//! lsmkv format 1
+//! lsmkv format 2
 //! manifest 17
 //! crc 1f2e3d4c
 //! ```
@@ -15,9 +15,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::engine::files::{FileNumber, current_path};
-use crate::engine::wal::header::FORMAT_VERSION;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::FileSystem;
+
+/// The format of the stores that this code writes, and the newest that it reads. Stores of format 1
+/// have no features; the first writable open makes them stores of this one.
+const FORMAT: u32 = 2;
 
 /// Largest size of the file in any format.
 const MAX_BYTES: u64 = 4096;
@@ -37,7 +40,7 @@ pub fn write_temporary(fs: &dyn FileSystem, dir: &Path, number: FileNumber) -> R
     }
     let file = fs.create(&path).map_err(|e| failed("create", &e))?;
     let written = file
-        .write_all_at(render(FORMAT_VERSION, number).as_bytes(), 0)
+        .write_all_at(render(FORMAT, number).as_bytes(), 0)
         .map_err(|e| failed("write", &e))
         .and_then(|()| file.sync_all().map_err(|e| failed("sync", &e)));
     if let Err(error) = written {
@@ -94,8 +97,8 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<FileNumber> {
         .strip_prefix("lsmkv format ")
         .and_then(|digits| digits.parse().ok())
         .ok_or_else(|| damaged("the first line names no format"))?;
-    if version != FORMAT_VERSION {
-        let text = format!("the store has format {version}, this library reads {FORMAT_VERSION}");
+    if !(1..=FORMAT).contains(&version) {
+        let text = format!("the store has format {version}, this library reads up to {FORMAT}");
         return Err(Error::new(ErrorKind::Incompatible, text));
     }
     rest.strip_prefix("manifest ")
@@ -128,8 +131,8 @@ mod tests {
     fn the_content_is_the_documented_text() {
         let fs = TestFs::new();
         set_current(fs.io(), dir(), 17).unwrap();
-        let crc = crc32fast::hash(b"lsmkv format 1\nmanifest 17\n");
-        let expected = format!("lsmkv format 1\nmanifest 17\ncrc {crc:08x}\n");
+        let crc = crc32fast::hash(b"lsmkv format 2\nmanifest 17\n");
+        let expected = format!("lsmkv format 2\nmanifest 17\ncrc {crc:08x}\n");
         assert_eq!(fs.content("CURRENT"), expected.into_bytes());
     }
 
@@ -151,7 +154,7 @@ mod tests {
     #[test]
     fn a_newer_format_is_incompatible_whatever_else_it_says() {
         let fs = TestFs::new();
-        let covered = "lsmkv format 2\nsomething new\nand more\n";
+        let covered = "lsmkv format 3\nsomething new\nand more\n";
         let text = format!("{covered}crc {:08x}\n", crc32fast::hash(covered.as_bytes()));
         assert_eq!(kind_of(&fs, text.as_bytes()), ErrorKind::Incompatible);
     }

@@ -8,16 +8,26 @@
 //!       | 4 added table: tree u8, level u8, file
 //!       | 5 removed table: tree u8, level u8, number (varint)
 //!       | 6 tree: name (length, bytes)                      only in a manifest's first record
+//!       | 7 features (varint)                               the first field, if there are any
+//!       | 8 hash seed (u64)                                 with feature 1
 //! ```
-//! Fields may come in any order. An unknown tag is an error, since skipping it could lose data.
+//! Fields may come in any order. An unknown field or feature is an error, since skipping it could
+//! lose data.
+
+use std::path::Path;
 
 use crate::engine::batch::TreeId;
 use crate::engine::entry::Sequence;
 use crate::engine::files::FileNumber;
+use crate::engine::hash::HashSeed;
 use crate::engine::wal::{Cut, LogPosition};
+use crate::error::{Error, ErrorKind};
 use crate::io::codec::{Reader, put_bytes, put_u64, put_varint};
 
 use super::file::FileMeta;
+
+/// The feature of stores that hash keys with a seed.
+const HASH_SEED: u64 = 1;
 
 /// Number of levels of a tree, level 0 included.
 pub const LEVELS: usize = 7;
@@ -38,6 +48,8 @@ pub struct VersionEdit {
     pub next_file: Option<FileNumber>,
     /// No flushed entry has a larger sequence number.
     pub last_sequence: Option<Sequence>,
+    /// Seed of the hash of user keys. Set once in the life of a store.
+    pub hash_seed: Option<HashSeed>,
     /// The new state of the log.
     pub log: Option<LogState>,
     /// Tables that are added, with their tree and level.
@@ -48,10 +60,41 @@ pub struct VersionEdit {
     pub trees: Vec<Vec<u8>>,
 }
 
+/// Why bytes are no edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadEdit {
+    /// They do not follow the grammar.
+    Malformed,
+    /// They need features that this code does not know.
+    Features(u64),
+}
+
+impl BadEdit {
+    /// The error for such a record of the manifest at `path`.
+    pub(crate) fn in_file(self, path: &Path) -> Error {
+        match self {
+            Self::Malformed => Error::corrupt(path, 0, "a record is no edit"),
+            Self::Features(unknown) => {
+                let text = format!(
+                    "the store has features {unknown:#x}, which this library does not know: \
+                     use a newer one"
+                );
+                Error::new(ErrorKind::Incompatible, text)
+            }
+        }
+    }
+}
+
 impl VersionEdit {
     /// Encodes the edit.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
+        if let Some(seed) = self.hash_seed {
+            out.push(7);
+            put_varint(&mut out, HASH_SEED);
+            out.push(8);
+            put_u64(&mut out, seed.raw());
+        }
         for name in &self.trees {
             out.push(6);
             put_bytes(&mut out, name);
@@ -78,18 +121,26 @@ impl VersionEdit {
         out
     }
 
-    /// Decodes an edit; `None` if the bytes do not follow the grammar.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
+    /// Decodes an edit.
+    pub fn decode(bytes: &[u8]) -> Result<Self, BadEdit> {
         let mut reader = Reader::new(bytes);
         let mut edit = Self::default();
         while !reader.is_empty() {
-            edit.decode_field(&mut reader)?;
+            let field = reader.u8().ok_or(BadEdit::Malformed)?;
+            if field == 7 {
+                let features = reader.varint().ok_or(BadEdit::Malformed)?;
+                if features & !HASH_SEED != 0 {
+                    return Err(BadEdit::Features(features & !HASH_SEED));
+                }
+                continue;
+            }
+            edit.decode_field(field, &mut reader).ok_or(BadEdit::Malformed)?;
         }
-        Some(edit)
+        Ok(edit)
     }
 
-    fn decode_field(&mut self, reader: &mut Reader<'_>) -> Option<()> {
-        match reader.u8()? {
+    fn decode_field(&mut self, field: u8, reader: &mut Reader<'_>) -> Option<()> {
+        match field {
             1 => self.next_file = Some(reader.varint()?),
             2 => self.last_sequence = Some(reader.u64()?),
             3 => self.log = Some(decode_log(reader)?),
@@ -102,6 +153,7 @@ impl VersionEdit {
                 self.removed.push((tree, level, reader.varint()?));
             }
             6 => self.trees.push(reader.bytes()?.to_vec()),
+            8 => self.hash_seed = Some(HashSeed::from_raw(reader.u64()?)),
             _ => return None,
         }
         Some(())
@@ -151,25 +203,34 @@ mod tests {
     proptest! {
         #[test]
         fn every_edit_reads_back(
-            next_file: Option<u64>, last_sequence: Option<u64>,
+            next_file: Option<u64>, last_sequence: Option<u64>, seed: Option<u64>,
             start: Option<(u64, u64)>, cuts: Vec<(u64, u64)>,
             added in prop::collection::vec((0u8..3, 0u8..7, some_file()), 0..4),
             removed in prop::collection::vec((0u8..3, 0u8..7, any::<u64>()), 0..4),
             trees: Vec<Vec<u8>>,
         ) {
             let edit = VersionEdit {
-                next_file, last_sequence, trees,
+                next_file, last_sequence, trees, hash_seed: seed.map(HashSeed::from_raw),
                 log: start.map(|(segment, offset)| LogState {
                     start: LogPosition { segment, offset }, cuts }),
                 added: added.into_iter().map(|(t, l, f)| (TreeId(t), l, f)).collect(),
                 removed: removed.into_iter().map(|(t, l, n)| (TreeId(t), l, n)).collect(),
             };
-            prop_assert_eq!(VersionEdit::decode(&edit.encode()), Some(edit));
+            prop_assert_eq!(VersionEdit::decode(&edit.encode()), Ok(edit));
         }
 
         #[test]
         fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
             let _ = VersionEdit::decode(&bytes);
         }
+    }
+
+    #[test]
+    fn an_unknown_feature_is_told_apart_from_damage() {
+        let mut bytes = vec![7];
+        put_varint(&mut bytes, HASH_SEED | 6);
+        bytes.extend_from_slice(&[200, 1, 2, 3]);
+        assert_eq!(VersionEdit::decode(&bytes), Err(BadEdit::Features(6)));
+        assert_eq!(VersionEdit::decode(&[200, 1, 2, 3]), Err(BadEdit::Malformed));
     }
 }

@@ -16,8 +16,8 @@ use crate::io::codec::Reader;
 /// Length of the header, and the offset of the first record.
 pub const FILE_HEADER_BYTES: u64 = 32;
 
-/// The version of both formats. There is no other yet.
-pub const FORMAT_VERSION: u32 = 1;
+/// The version of both kinds of file. There is no other yet.
+const FORMAT_VERSION: u32 = 1;
 
 /// The first bytes of every log segment.
 pub const SEGMENT_MAGIC: [u8; 8] = *b"LSMKVLOG";

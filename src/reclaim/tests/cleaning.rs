@@ -1,7 +1,6 @@
 //! The thread that deletes what has expired.
 
 use super::*;
-use crate::engine::hash_key;
 
 fn put_expiring(db: &Db, keys: std::ops::Range<u32>, expire_ms: u64) {
     for key in keys {
@@ -44,7 +43,8 @@ fn keys_that_are_locked_together_share_stripes() {
     let keys: Vec<[u8; 4]> = (0..1000u32).map(u32::to_be_bytes).collect();
     let mut keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
     db.store().sort_by_stripe(space, &mut keys);
-    let stripe = |key: &&[u8]| hash_key(&meta_key(space, key)) % 256;
+    let seed = db.store().engine().hash_seed();
+    let stripe = |key: &&[u8]| seed.hash(&meta_key(space, key)) % 256;
     for some in keys.chunks(32) {
         let stripes: BTreeSet<u64> = some.iter().map(stripe).collect();
         assert!(stripes.len() <= 16, "{} of 256 stripes for 32 keys", stripes.len());

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::support::{Entry, PLAIN, TestFile, open, open_cached, path, put, table_of, write};
 use crate::engine::cursor::Cursor;
-use crate::engine::entry::{EntryKind, MAX_SEQUENCE, Tag, hash_key};
+use crate::engine::entry::{EntryKind, MAX_SEQUENCE, Tag};
+use crate::engine::hash::{HashSeed, HashedKey};
 use crate::engine::sstable::{
     CacheFill, Collector, Table, TableCursor, TableWriter, WriterOptions,
 };
@@ -21,7 +22,12 @@ fn evicted_parts_come_back_on_demand() {
     let key = b"key00000500";
     assert_eq!((table.resident_bytes(), table.take_used()), (0, false));
     let get = || {
-        table.get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Fill).unwrap().unwrap().value().len()
+        table
+            .get(&HashedKey::new(key, HashSeed::NONE), MAX_SEQUENCE, CacheFill::Fill)
+            .unwrap()
+            .unwrap()
+            .value()
+            .len()
     };
     assert_eq!(get(), 100);
     assert!(table.take_used() && !table.take_used());
@@ -46,7 +52,7 @@ fn parts_that_cannot_be_read_fail_the_read_and_not_the_table() {
     let table = open(&file).unwrap();
     *file.broken.lock() = true;
     let key = b"key00000003";
-    let get = || table.get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Fill);
+    let get = || table.get(&HashedKey::new(key, HashSeed::NONE), MAX_SEQUENCE, CacheFill::Fill);
     assert_eq!(get().unwrap_err().kind(), ErrorKind::Io);
     *file.broken.lock() = false;
     assert!(get().unwrap().is_some());
@@ -58,17 +64,20 @@ fn the_counters_tell_filter_cache_and_file_apart() {
     let counters = Arc::clone(&table.counters);
     let key = b"key00000500";
     for _ in 0..3 {
-        assert!(table.get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Fill).unwrap().is_some());
+        assert!(
+            table
+                .get(&HashedKey::new(key, HashSeed::NONE), MAX_SEQUENCE, CacheFill::Fill)
+                .unwrap()
+                .is_some()
+        );
     }
     assert_eq!((counters.cache_misses.sum(), counters.cache_hits.sum()), (1, 2));
     assert_eq!((counters.block_reads.sum(), counters.filter_checks.sum()), (1, 3));
     assert!((3500..4200).contains(&counters.block_read_bytes.sum()));
     for i in 0..1000 {
         let absent = format!("key{i:08}x");
-        let hash = hash_key(absent.as_bytes());
-        assert!(
-            table.get(absent.as_bytes(), hash, MAX_SEQUENCE, CacheFill::Fill).unwrap().is_none()
-        );
+        let absent = HashedKey::new(absent.as_bytes(), HashSeed::NONE);
+        assert!(table.get(&absent, MAX_SEQUENCE, CacheFill::Fill).unwrap().is_none());
     }
     let (denied, passed) = (counters.filter_negatives.sum(), counters.filter_false_positives.sum());
     assert_eq!(denied + passed, 1000);
@@ -81,7 +90,7 @@ fn a_read_that_does_not_fill_the_cache_leaves_it_alone() {
     let table = open_cached(&file, summary.file_size, 1 << 20).unwrap();
     let key = b"key00000500";
     for _ in 0..2 {
-        table.get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Skip).unwrap();
+        table.get(&HashedKey::new(key, HashSeed::NONE), MAX_SEQUENCE, CacheFill::Skip).unwrap();
     }
     assert_eq!(table.counters.block_reads.sum(), 2, "the second found it in the cache");
     let mut cursor = table.cursor(CacheFill::Skip);
@@ -89,7 +98,7 @@ fn a_read_that_does_not_fill_the_cache_leaves_it_alone() {
     while cursor.valid() {
         cursor.next().unwrap();
     }
-    table.get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Fill).unwrap();
+    table.get(&HashedKey::new(key, HashSeed::NONE), MAX_SEQUENCE, CacheFill::Fill).unwrap();
     assert_eq!((table.counters.cache_hits.sum(), table.counters.cache_misses.sum()), (0, 1));
 }
 
@@ -166,7 +175,10 @@ fn a_large_value_gets_a_block_of_its_own_and_is_handed_out_pinned() {
     for table in [plain, packed] {
         table.verify().unwrap();
         let key = &entries[50].0;
-        let hit = table.get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Fill).unwrap().unwrap();
+        let hit = table
+            .get(&HashedKey::new(key, HashSeed::NONE), MAX_SEQUENCE, CacheFill::Fill)
+            .unwrap()
+            .unwrap();
         let (value, bytes) = (hit.value().as_ptr(), hit.to_bytes());
         assert_eq!(bytes.len(), 3 << 20);
         assert_eq!(bytes.as_ptr(), value, "pinned, not copied");
@@ -203,7 +215,7 @@ fn threads_read_one_table_while_its_parts_are_evicted() {
             scope.spawn(|| {
                 for (key, _, value) in &entries {
                     let hit = table
-                        .get(key, hash_key(key), MAX_SEQUENCE, CacheFill::Fill)
+                        .get(&HashedKey::new(key, HashSeed::NONE), MAX_SEQUENCE, CacheFill::Fill)
                         .unwrap()
                         .unwrap();
                     assert_eq!(hit.value(), value);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::support::{Entry, PLAIN, TestFile, delete, open, open_cached, put, write, write_as};
 use crate::engine::cursor::Cursor;
-use crate::engine::entry::{MAX_SEQUENCE, hash_key};
+use crate::engine::entry::MAX_SEQUENCE;
+use crate::engine::hash::{HashSeed, HashedKey};
 use crate::engine::sstable::format::{FOOTER_BYTES, Footer, Handle, checksum};
 use crate::engine::sstable::{CacheFill, Table, TableCursor, WriterOptions};
 use crate::error::{Error, ErrorKind, Result};
@@ -22,7 +23,7 @@ fn small() -> Vec<Entry> {
 }
 
 fn tiny_blocks(compression: Compression) -> WriterOptions {
-    WriterOptions { block_bytes: 200, bloom_bits: 10, compression }
+    WriterOptions { block_bytes: 200, bloom_bits: 10, compression, hash_seed: HashSeed::NONE }
 }
 
 /// Reads everything there is to read, in every way. Whatever is answered before an error must be
@@ -30,7 +31,7 @@ fn tiny_blocks(compression: Compression) -> WriterOptions {
 fn read_all(table: &Arc<Table>, entries: &[Entry], what: &str) -> Vec<Error> {
     let mut errors = Vec::new();
     for (key, tag, value) in entries {
-        match table.get(key, hash_key(key), tag.sequence(), CacheFill::Fill) {
+        match table.get(&HashedKey::new(key, HashSeed::NONE), tag.sequence(), CacheFill::Fill) {
             Ok(hit) => {
                 let found = hit.as_ref().map(|hit| (hit.tag, hit.value()));
                 assert_eq!(found, Some((*tag, &value[..])), "{what}: {key:?}");
@@ -180,7 +181,7 @@ fn forge(bytes: &mut Vec<u8>, cut_at: u64, parts: [&[u8]; 2]) {
     let filter = Handle { offset: cut_at, length: 0 };
     let footer = Footer { index: handles[0], filter, properties: handles[1] };
     let at = bytes.len() as u64;
-    bytes.extend_from_slice(&footer.encode(7, at));
+    bytes.extend_from_slice(&footer.encode(7, at, false));
 }
 
 #[test]
@@ -204,8 +205,9 @@ fn a_hostile_index_is_refused_without_allocating_what_it_claims() {
         let mut bytes = good.clone();
         forge(&mut bytes, data_end, [&index, &properties]);
         let table = open(&TestFile::holding(&bytes)).unwrap();
-        let error =
-            table.get(b"key01", hash_key(b"key01"), MAX_SEQUENCE, CacheFill::Fill).unwrap_err();
+        let error = table
+            .get(&HashedKey::new(b"key01", HashSeed::NONE), MAX_SEQUENCE, CacheFill::Fill)
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
         assert_eq!(
             table.cursor(CacheFill::Fill).seek_to_first().unwrap_err().kind(),
@@ -228,7 +230,7 @@ fn a_hostile_footer_is_refused() {
             Footer { filter: wrong, ..genuine },
             Footer { properties: wrong, ..genuine },
         ] {
-            let bytes = [&good[..at], &footer.encode(7, at as u64)].concat();
+            let bytes = [&good[..at], &footer.encode(7, at as u64, false)].concat();
             let error = open(&TestFile::holding(&bytes)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corrupt);
         }

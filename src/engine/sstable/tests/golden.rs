@@ -4,7 +4,8 @@
 
 use super::support::{Entry, TestFile, delete, open, put, write};
 use crate::engine::cursor::Cursor;
-use crate::engine::entry::{MAX_SEQUENCE, Tag, hash_key};
+use crate::engine::entry::{MAX_SEQUENCE, Tag};
+use crate::engine::hash::{HashSeed, HashedKey, stable_hash};
 use crate::engine::sstable::{CacheFill, Collector, WriterOptions};
 use crate::options::Compression;
 
@@ -110,7 +111,7 @@ fn check_data_block(payload: &[u8], entries: &[Entry]) {
     assert_eq!((parser.number(1), parser.number(1)), (0, 2), "group shift, offset width");
     let mut expected = vec![255u8; usize::try_from(buckets).unwrap()];
     for key in keys {
-        let low = hash_key(key) % (1 << 32);
+        let low = stable_hash(key) % (1 << 32);
         let slot = &mut expected[usize::try_from(low * buckets / (1 << 32)).unwrap()];
         let first = u8::try_from(entries.iter().position(|e| &e.0 == key).unwrap()).unwrap();
         *slot = if *slot == 255 { first } else { 254 };
@@ -156,7 +157,7 @@ fn check_filter(payload: &[u8]) {
     assert_eq!((payload.len(), payload[64]), (65, 6));
     let mut expected = [0u8; 64];
     for key in [&b""[..], b"apple", b"apricot", b"banana"] {
-        let mut mixed = hash_key(key);
+        let mut mixed = stable_hash(key);
         for _ in 0..6 {
             mixed = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let bit = usize::try_from(mixed >> 55).unwrap();
@@ -218,14 +219,24 @@ fn the_golden_table_opens_and_reads() {
     for (key, tag, value) in golden_blocks().concat() {
         assert_eq!((cursor.key(), cursor.tag(), cursor.value()), (&key[..], tag, &value[..]));
         cursor.next().unwrap();
-        let hit =
-            table.get(&key, hash_key(&key), tag.sequence(), CacheFill::Fill).unwrap().unwrap();
+        let hit = table
+            .get(&HashedKey::new(&key, HashSeed::NONE), tag.sequence(), CacheFill::Fill)
+            .unwrap()
+            .unwrap();
         assert_eq!((hit.tag, hit.value()), (tag, &value[..]));
     }
     assert!(!cursor.valid());
-    assert!(table.get(b"banana", hash_key(b"banana"), 5, CacheFill::Fill).unwrap().is_none());
     assert!(
-        table.get(b"cherry", hash_key(b"cherry"), MAX_SEQUENCE, CacheFill::Fill).unwrap().is_none()
+        table
+            .get(&HashedKey::new(b"banana", HashSeed::NONE), 5, CacheFill::Fill)
+            .unwrap()
+            .is_none()
+    );
+    assert!(
+        table
+            .get(&HashedKey::new(b"cherry", HashSeed::NONE), MAX_SEQUENCE, CacheFill::Fill)
+            .unwrap()
+            .is_none()
     );
     assert_eq!(table.properties().collected(b"colour"), Some(&b"yes"[..]));
 }
@@ -234,7 +245,12 @@ fn the_golden_table_opens_and_reads() {
 /// compare all but those.
 #[test]
 fn the_writer_still_writes_format_1() {
-    let options = WriterOptions { block_bytes: 100, bloom_bits: 10, compression: Compression::Lz4 };
+    let options = WriterOptions {
+        block_bytes: 100,
+        bloom_bits: 10,
+        compression: Compression::Lz4,
+        hash_seed: HashSeed::NONE,
+    };
     let entries = golden_blocks().concat();
     let (file, _) = write(&entries, options, vec![Box::new(Colour)]);
     let table = open(&file).unwrap();

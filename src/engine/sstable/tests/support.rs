@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::engine::entry::{EntryKind, Tag};
+use crate::engine::hash::HashSeed;
 use crate::engine::sstable::BlockCache;
 use crate::engine::sstable::{
     Collector, Table, TableCounters, TableSummary, TableWriter, WriterOptions,
@@ -83,8 +84,12 @@ pub(super) fn delete(key: &[u8], sequence: u64) -> Entry {
     (key.to_vec(), Tag::new(sequence, EntryKind::Delete), Vec::new())
 }
 
-pub(super) const PLAIN: WriterOptions =
-    WriterOptions { block_bytes: 4096, bloom_bits: 10, compression: Compression::None };
+pub(super) const PLAIN: WriterOptions = WriterOptions {
+    block_bytes: 4096,
+    bloom_bits: 10,
+    compression: Compression::None,
+    hash_seed: HashSeed::NONE,
+};
 
 pub(super) fn path() -> PathBuf {
     PathBuf::from("000007.table")
