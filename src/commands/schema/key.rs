@@ -49,7 +49,7 @@ const fn expires(
     functions: &'static [Function],
 ) -> Command {
     Command::new(name, since, Write, args, ReplyKind::Flag, "O(1)", summary)
-        .flags(Flags::ANY_TYPE.and(Flags::STRICT).and(Flags::FREES_SPACE))
+        .flags(Flags::ANY_TYPE.and(Flags::STRICT))
         .parsed_by_hand(
             "options are read before the time, and unknown ones have an error of their own",
         )
@@ -99,7 +99,7 @@ const COMMANDS: &[Command] = &[
         .flags(Flags::ANY_TYPE)
         .python("dbsize", &[]),
     Command::new("DEL", "1.0.0", Write, &[NAMES], ReplyKind::Int, GIVEN, "Deletes keys.")
-        .flags(Flags::ANY_TYPE.and(Flags::STRICT).and(Flags::FREES_SPACE))
+        .flags(Flags::ANY_TYPE.and(Flags::STRICT))
         .output("deleted", "the number of keys deleted")
         .python("delete", &[("*names", "")]),
     Command::new("EXISTS", "1.0.0", Read, &[NAMES], ReplyKind::Int, GIVEN, "Counts the keys that exist. A key that is given twice counts twice.")
@@ -148,7 +148,7 @@ const COMMANDS: &[Command] = &[
     time_of("EXPIRETIME", "7.0.0", "Returns the Unix time in seconds at which a key expires.")
         .python("expiretime", &[("key", "")]),
     Command::new("FLUSHALL", "1.0.0", Alone, &[FLUSH_MODE], ReplyKind::Ok, "O(1)", "Deletes all keys of all databases.")
-        .flags(Flags::ANY_TYPE.and(Flags::FREES_SPACE))
+        .flags(Flags::ANY_TYPE)
         .parsed_by_hand("both modes do the same")
         .functions(&[Function::words(
             "flushall",
@@ -160,7 +160,7 @@ const COMMANDS: &[Command] = &[
         )])
         .python_by_hand(),
     Command::new("FLUSHDB", "1.0.0", Alone, &[FLUSH_MODE], ReplyKind::Ok, "O(1)", "Deletes all keys of the database.")
-        .flags(Flags::ANY_TYPE.and(Flags::FREES_SPACE))
+        .flags(Flags::ANY_TYPE)
         .parsed_by_hand("both modes do the same")
         .functions(&[Function::words(
             "flushdb",
@@ -324,7 +324,7 @@ const COMMANDS: &[Command] = &[
         )])
         .python_by_hand(),
     Command::new("UNLINK", "4.0.0", Write, &[NAMES], ReplyKind::Int, GIVEN, "Deletes keys, exactly as DEL does.")
-        .flags(Flags::ANY_TYPE.and(Flags::STRICT).and(Flags::FREES_SPACE))
+        .flags(Flags::ANY_TYPE.and(Flags::STRICT))
         .output("deleted", "the number of keys deleted")
         .python("unlink", &[("*names", "")]),
 ];

@@ -119,7 +119,6 @@ const COMMANDS: &[Command] = &[
         DRAWN,
         "Removes random members and returns them.",
     )
-    .flags(Flags::FREES_SPACE)
     .parsed_by_hand("what is replied depends on the count")
     .functions(&[
         Function::method(
@@ -175,7 +174,6 @@ const COMMANDS: &[Command] = &[
         GIVEN,
         "Removes members. A set without members is deleted.",
     )
-    .flags(Flags::FREES_SPACE)
     .output("removed", "the number of members removed")
     .python("srem", &[("name", ""), ("*values", "")]),
     combines("SUNION", ALL, "Returns the members of any of the sets."),

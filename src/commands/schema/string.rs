@@ -100,7 +100,6 @@ const COMMANDS: &[Command] = &[
         "O(1)",
         "Returns the value of a key and deletes the key.",
     )
-    .flags(Flags::FREES_SPACE)
     .python("getdel", &[("name", "")]),
     Command::new(
         "GETEX",

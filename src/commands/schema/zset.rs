@@ -327,7 +327,6 @@ const COMMANDS: &[Command] = &[
         "O(N+M), N being the number of keys, M the number of members returned",
         "Removes members from an end of the first sorted set that exists, and returns them.",
     )
-    .flags(Flags::FREES_SPACE)
     .parsed_by_hand("numbers have errors of their own")
     .functions(&[Function::words(
         "zmpop",
@@ -359,7 +358,6 @@ const COMMANDS: &[Command] = &[
         DRAWN,
         "Removes the members with the greatest scores and returns them.",
     )
-    .flags(Flags::FREES_SPACE)
     .parsed_by_hand("what is replied depends on the count")
     .functions(&[
         Function::odd(
@@ -386,7 +384,6 @@ const COMMANDS: &[Command] = &[
         DRAWN,
         "Removes the members with the least scores and returns them.",
     )
-    .flags(Flags::FREES_SPACE)
     .parsed_by_hand("what is replied depends on the count")
     .functions(&[
         Function::odd(
@@ -573,7 +570,6 @@ const COMMANDS: &[Command] = &[
         GIVEN,
         "Removes members. A sorted set without members is deleted.",
     )
-    .flags(Flags::FREES_SPACE)
     .output("removed", "the number of members removed")
     .python("zrem", &[("name", ""), ("*values", "")]),
     bounded(
@@ -589,8 +585,7 @@ const COMMANDS: &[Command] = &[
             "ZREMRANGEBYLEX: removes the members from min to max, if all members have the same \
              score. The flags MINEX and MAXEX exclude the bounds themselves.",
         )],
-    )
-    .flags(Flags::FREES_SPACE),
+    ),
     Command::new(
         "ZREMRANGEBYRANK",
         "2.0.0",
@@ -600,7 +595,6 @@ const COMMANDS: &[Command] = &[
         BY_RANK,
         "Removes the members from rank start to rank stop, both included.",
     )
-    .flags(Flags::FREES_SPACE)
     .output("removed", "the number of members removed")
     .python("zremrangebyrank", &[("name", ""), ("min", ""), ("max", "")]),
     bounded(
@@ -617,8 +611,7 @@ const COMMANDS: &[Command] = &[
              and MAXEX exclude the bounds themselves.",
         )
         .statuses(NAN_BOUND)],
-    )
-    .flags(Flags::FREES_SPACE),
+    ),
     range(
         "ZREVRANGE",
         "1.2.0",
