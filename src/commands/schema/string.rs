@@ -107,7 +107,7 @@ const COMMANDS: &[Command] = &[
         Write,
         &[STRING, Optional(&[OneOf(&[EX, PX, EXAT, PXAT, &[Word("PERSIST")]])])],
         ReplyKind::Bulk,
-        "O(1)",
+        "O(1); O(N) if the expiry changes, N being the length of the value",
         "Returns the value of a key and changes its expiry.",
     )
     .parsed_by_hand("words are checked before numbers, and numbers only for a key that exists")

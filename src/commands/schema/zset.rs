@@ -39,6 +39,7 @@ const IN_RANGE: &str = "O(N), N being the number of members within the bounds";
 const BY_RANK: &str = "O(S+N), S being the number of members skipped, N the number returned";
 const BEFORE: &str = "O(N), N being the number of members before or after it, whichever is less";
 const DRAWN: &str = "O(N), N being the number of members returned";
+const DIFFERENCE: &str = "O(N*(M+log(N))), N being the size of the first set, M the number of sets";
 const ALL: &str = "O(N*log(N)), N being the total number of members";
 const INTERSECTION: &str = "O(N*M), N being the size of the smallest set, M the number of sets";
 
@@ -195,7 +196,7 @@ const COMMANDS: &[Command] = &[
         "6.2.0",
         Read,
         &[ZSETS, WITHSCORES],
-        ALL,
+        DIFFERENCE,
         "Returns the members of the first key that no other key has.",
         &[Function::words(
             "zdiff",
@@ -210,7 +211,7 @@ const COMMANDS: &[Command] = &[
         "6.2.0",
         Write,
         &[TO, ZSETS],
-        ALL,
+        "O(N*M), N being the size of the first set, M the number of sets",
         "Stores the members of the first key that no other key has.",
         &[Function::words(
             "zdiffstore",
@@ -500,7 +501,7 @@ const COMMANDS: &[Command] = &[
         Write,
         &[TO, Key("source"), MIN, MAX, BY, REV, LIMIT],
         ReplyKind::Int,
-        BY_RANK,
+        "O(S+N), S being the number of members skipped, N the number stored",
         "Stores the members of a range by rank, score or bytes.",
     )
     .parsed_by_hand("the options are read before the bounds, whose meaning they decide")
@@ -592,7 +593,7 @@ const COMMANDS: &[Command] = &[
         Write,
         &[ZSET, Int("start"), Int("stop")],
         ReplyKind::Int,
-        BY_RANK,
+        "O(S+N), S being the number of members skipped, N the number removed",
         "Removes the members from rank start to rank stop, both included.",
     )
     .output("removed", "the number of members removed")
