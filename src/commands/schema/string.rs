@@ -89,7 +89,10 @@ const COMMANDS: &[Command] = &[
         "GET into memory of the caller: copies the value of a key to dst, which has room for \
              cap bytes.",
     )
-    .statuses(&["TOO_SMALL: the length is the one needed, and nothing was copied"])])
+    .statuses(&[
+        "TOO_SMALL: the length is the one needed, and nothing was copied",
+        "MISUSE: len is NULL, or dst is NULL and cap is not 0",
+    ])])
     .python_by_hand(),
     Command::new(
         "GETDEL",

@@ -53,26 +53,23 @@ pub(super) const ZADD: Command = Command::new(
         "ZADD: adds a member with a score, or changes its score.",
     )
     .statuses(NAN_SCORE),
-    Function::words(
+    Function::odd(
         "zadd_opt",
         &[KEY, double("score"), bytes("member"), ADD_FLAGS],
-        &[Of("key"), Of("flags"), Of("score"), Of("member")],
         flag_out("changed", "1 if the member is new or, with CH, its score changed, else 0"),
         "ZADD with options: flags NX or XX, GT or LT, CH.",
     )
     .statuses(NAN_SCORE),
-    Function::words(
+    Function::odd(
         "zadd_many",
         &[KEY, SCORED, ADD_FLAGS],
-        &[Of("key"), Of("flags"), Of("items")],
         int_out("changed", "the number of members that are new or, with CH, changed"),
         "ZADD: adds n members, or changes their scores. Flags NX or XX, GT or LT, CH.",
     )
-    .statuses(NAN_SCORE),
-    Function::words(
+    .statuses(&["NOT_FLOAT: a score is NaN", "MISUSE: scores is NULL"]),
+    Function::odd(
         "zadd_incr",
         &[KEY, double("increment"), bytes("member"), ADD_FLAGS],
-        &[Of("key"), Of("flags"), Literal("INCR"), Of("increment"), Of("member")],
         double_out("the new score").nil(Nil::Skipped("a flag forbade the change")),
         "ZADD with INCR: adds to the score of a member, 0 if it is missing. Flags NX or XX, GT \
          or LT, CH.",
