@@ -1024,7 +1024,7 @@ lsmkv_status lsmkv_get(lsmkv_db *db,
  bytes. dst may be NULL if cap is 0. *len receives the length of the value.
 
  OK; NOT_FOUND; WRONGTYPE; TOO_SMALL: the length is the one needed, and nothing was copied;
- any of a read.
+ MISUSE: len is NULL, or dst is NULL and cap is not 0; any of a read.
  */
 LSMKV_API
 lsmkv_status lsmkv_get_into(lsmkv_db *db,
@@ -2499,7 +2499,8 @@ lsmkv_status lsmkv_zadd_opt(lsmkv_db *db,
  scores[i]; there is at least one. *changed, which may be NULL, receives the number of
  members that are new or, with CH, changed.
 
- OK; WRONGTYPE; NOT_FLOAT: a score is NaN; INVALID: a flag; any of a write.
+ OK; WRONGTYPE; NOT_FLOAT: a score is NaN; MISUSE: scores is NULL; INVALID: a flag; any of a
+ write.
  */
 LSMKV_API
 lsmkv_status lsmkv_zadd_many(lsmkv_db *db,

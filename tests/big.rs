@@ -1,4 +1,4 @@
-//! Big collections, by the work they cost: rows written and blocks looked at, not time.
+//! The cost of big collections, in rows written and blocks accessed, not in time.
 //!
 //! `LSMKV_QUEUE` is the number of pushes and pops, `LSMKV_FIELDS` the number of fields of the hash.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
@@ -42,7 +42,7 @@ struct Work {
     commits: u64,
     /// Entries written, by tree.
     written: Vec<u64>,
-    /// Blocks looked at, by tree.
+    /// Blocks accessed, by tree.
     blocks: Vec<u64>,
 }
 
@@ -92,7 +92,7 @@ fn deleting_a_big_hash_is_the_same_work_as_deleting_a_small_one_and_gives_all_sp
 /// to tens of operations a second. The queue here is longer than a memtable: elements are popped
 /// from tables.
 #[test]
-fn a_queue_leaves_no_tombstone_and_looks_at_no_more_than_a_block_a_pop() {
+fn a_queue_leaves_no_tombstone_and_accesses_at_most_one_block_per_pop() {
     const STANDING: u32 = 50_000;
     let fs = MemFs::untracked();
     let options = Options { write_buffer: 1 << 20, ..Options::default() };

@@ -1,4 +1,5 @@
-//! Copies of a store that is in use: whole or absent, of one moment, and no burden to the original.
+//! Copies of a store that is in use: complete or absent, of one point in time, without delay for
+//! the original.
 //!
 //! `LSMKV_SWEEP=all` tries every way to fail at every call, not only at some.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
@@ -329,8 +330,8 @@ fn cut_at_every_sync(backup: bool) {
     with_copies(&fs);
     let (engine, state) = lived_in(&fs);
     engine.sync().unwrap();
-    let moments: Arc<Mutex<Vec<(MemFs, String)>>> = Arc::default();
-    let album = Arc::clone(&moments);
+    let photographs: Arc<Mutex<Vec<(MemFs, String)>>> = Arc::default();
+    let album = Arc::clone(&photographs);
     fs.on_sync(move |fs, point| {
         let what = format!("{:?} sync {} of {}", point.stage, point.number, point.path.display());
         album.lock().push((fs.deep_clone(), what));
@@ -341,14 +342,14 @@ fn cut_at_every_sync(backup: bool) {
     } else {
         engine.checkpoint(Path::new(COPY)).unwrap();
     }
-    let moments = std::mem::take(&mut *moments.lock());
-    assert!(moments.len() >= 10, "{} moments", moments.len());
+    let photographs = std::mem::take(&mut *photographs.lock());
+    assert!(photographs.len() >= 10, "{} photographs", photographs.len());
     let modes =
         [CrashMode::DropUnsynced, CrashMode::Ordered, CrashMode::Chaotic, CrashMode::KeepAll];
-    for (moment, what) in &moments {
+    for (photograph, what) in &photographs {
         for (seed, mode) in (0..12).map(|n| (n, modes[n as usize % 4])) {
             let what = format!("backup {backup}, {what}, {mode:?} {seed}");
-            check_after_cut(&moment.crash_clone(seed, mode), &state, false, &what);
+            check_after_cut(&photograph.crash_clone(seed, mode), &state, false, &what);
         }
     }
     for (seed, mode) in (0..12).map(|n| (n, modes[n as usize % 4])) {

@@ -1,7 +1,7 @@
 //! Many threads on one store, while it switches memtables, flushes and compacts.
 //!
 //! Writers put the same number under the same key of all three trees. So a reader that finds two
-//! numbers at one moment has seen half a batch, and one that finds a smaller number than before
+//! numbers at one read point has seen half a batch, and one that finds a smaller number than before
 //! has gone back in time. Every story is bounded: a hang fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
 #![allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a test may")]
@@ -167,7 +167,7 @@ fn write_large_batches(engine: &Engine, stop: &AtomicBool) {
     }
 }
 
-/// Looks at what a batch writes last, then at what it writes first.
+/// Reads what a batch writes last, then what it writes first.
 fn read_last_then_first(engine: &Engine, stop: &AtomicBool) {
     let (first, last) = (key_of(9, 0), key_of(9, 399));
     let number = |value: Option<Vec<u8>>| value.map_or(0, |value| number_in(&value));
@@ -176,7 +176,7 @@ fn read_last_then_first(engine: &Engine, stop: &AtomicBool) {
         let end = number(snapshot.read(TREES[2], &last));
         assert_eq!(number(snapshot.read(TREES[0], &first)), end, "a snapshot");
         let both = engine.read_many(TREES[1], &[&last, &first]);
-        assert_eq!(both[0], both[1], "several keys of one moment");
+        assert_eq!(both[0], both[1], "several keys at one read point");
     }
 }
 

@@ -277,7 +277,7 @@ fn read_damaged(victim: &Victim, fs: &MemFs, read_only: bool) -> Result<Contents
     Ok(found)
 }
 
-fn judge(victim: &Victim, damage: &Damage, read_only: bool) -> Option<Outcome> {
+fn outcome_of(victim: &Victim, damage: &Damage, read_only: bool) -> Option<Outcome> {
     let fs = victim.fs.deep_clone();
     if !damage.inflict(&fs) {
         return None;
@@ -388,7 +388,7 @@ fn damage_in_parallel(victim: &Victim, cases: u64, seed: u64) -> Counts {
         let mut random = SplitMix64::new(seed ^ (worker << 32));
         let mut note = |damage: &Damage, read_only| {
             watchdog.beat();
-            if let Some(outcome) = judge(victim, damage, read_only) {
+            if let Some(outcome) = outcome_of(victim, damage, read_only) {
                 count(&mut counts, damage, outcome);
                 return 1;
             }
@@ -477,12 +477,12 @@ fn every_bit_of_current_and_every_lost_file_is_noticed() {
         let current = Path::new(DIR).join("CURRENT");
         for bit in 0..victim.size(&current) * 8 {
             let damage = Damage::Flip { file: current.clone(), bit };
-            assert_eq!(judge(&victim, &damage, true), Some(Outcome::Refused), "{damage:?}");
+            assert_eq!(outcome_of(&victim, &damage, true), Some(Outcome::Refused), "{damage:?}");
         }
         for file in &victim.files {
             let damage = Damage::Missing { file: file.clone() };
             let harmless = matches!(kind_name(file), "SYNC" | "temporary");
-            let outcome = judge(&victim, &damage, false).unwrap();
+            let outcome = outcome_of(&victim, &damage, false).unwrap();
             assert!(
                 outcome != Outcome::Right || harmless || kind_name(file) == "log",
                 "{damage:?}"

@@ -95,8 +95,8 @@ impl Disk {
     }
 
     /// Writes go on, now or as soon as the threads have noticed.
-    fn work_resumes(&mut self, patience: Duration) {
-        let deadline = Instant::now() + patience;
+    fn work_resumes(&mut self, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
         let mut succeeded = 0;
         while succeeded < 40 {
             match SHAPE.write(&self.engine, self.next, SyncMode::Always) {

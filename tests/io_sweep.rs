@@ -250,8 +250,8 @@ impl Run {
         }
         let syncs = |call: &&Call| matches!(call.method, Method::SyncData | Method::SyncAll);
         // These are removed and created anew under the same name.
-        let renewed = |path: &Path| path.ends_with("CURRENT.tmp") || path.ends_with("SYNC.tmp");
-        for failed in struck.iter().filter(syncs).filter(|call| !renewed(&call.path)) {
+        let recreated = |path: &Path| path.ends_with("CURRENT.tmp") || path.ends_with("SYNC.tmp");
+        for failed in struck.iter().filter(syncs).filter(|call| !recreated(&call.path)) {
             if failed.number <= self.opened_at {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Iterators over keys and members: one moment, both ways, never a silent end.
+//! Iterators over keys and members: at one read point, in both directions, without a silent end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
 #![allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a test may")]
 
@@ -158,7 +158,7 @@ impl Story {
         self.held.push((self.db.iter(range).unwrap(), rest));
     }
 
-    /// A few steps of one that waits, in chunks; it shows its own moment.
+    /// Advances one of the held iterators, in chunks; it shows its own read point.
     fn go_on(&mut self) {
         if self.held.is_empty() {
             return;
@@ -434,7 +434,7 @@ fn members_of_every_type_come_in_order_both_ways_and_can_be_taken_up_again() {
 }
 
 #[test]
-fn members_are_those_of_one_moment_though_the_key_changes_expires_and_goes() {
+fn members_are_those_of_one_read_point_though_the_key_changes_expires_and_goes() {
     let (fs, clock) = (MemFs::untracked(), Arc::new(ManualClock::at(1000)));
     let db = open(&fs, &clock);
     for n in 0..300u32 {

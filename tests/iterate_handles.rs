@@ -27,7 +27,7 @@ fn fields(db: &Db) -> usize {
 }
 
 #[test]
-fn an_iterator_on_a_snapshot_shows_its_moment_however_much_later_it_is_made() {
+fn an_iterator_on_a_snapshot_shows_its_read_point_however_much_later_it_is_made() {
     let clock = Arc::new(ManualClock::at(1000));
     let fs = Arc::new(MemFs::untracked());
     let db = Db::open_on(fs, Path::new("/db"), Options::default(), clock.clone()).unwrap();

@@ -1,7 +1,7 @@
 //! Real processes on the real file system: death by SIGKILL at any moment loses nothing that was
 //! acknowledged, whatever the sync mode; and what processes see of each other's stores.
 //!
-//! `LSMKV_KILLS` sets the number of kills, `LSMKV_SEED` the moments.
+//! `LSMKV_KILLS` sets the number of kills, `LSMKV_SEED` when they happen.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may")]
 
 mod fault_support;
@@ -183,7 +183,7 @@ fn whatever_was_acknowledged_survives_the_death_of_the_process() {
             acknowledged = acknowledged.max(said.unwrap_or(0));
         };
         die(while_opening);
-        // Now and then a second one dies before anyone has looked at what the first left.
+        // Now and then a second one dies before anyone has opened the store again.
         let twice = kill % 5 == 4;
         if twice {
             die(true);

@@ -173,12 +173,12 @@ impl Pair {
         self.history.promise();
     }
 
-    /// What the process had written when it died is all there, and looking changes nothing.
+    /// Everything that the process had written is there, and a read-only open changes nothing.
     fn peek(&self) {
         let copy = self.fs.crash_clone(0, CrashMode::KeepAll);
         let options = Options { read_only: true, ..self.options[0].clone() };
         let engine = open(&copy, &options);
-        assert_state(&engine, &self.history.now, &"a read-only look");
+        assert_state(&engine, &self.history.now, &"a read-only open");
         let refused = engine.write(&mut Batch::new(), WriteOptions::default());
         assert_eq!(refused.expect_err("read-only").kind(), ErrorKind::ReadOnly);
         engine.close().expect("close succeeds");

@@ -385,7 +385,7 @@ fn a_scan_ends_and_finds_all_that_stayed_while_keys_came_and_went() {
 // Time to live.
 
 #[test]
-fn an_expired_key_is_gone_before_its_type_is_looked_at() {
+fn an_expired_key_is_gone_before_its_type_is_checked() {
     let mut shop = Shop::new();
     for (fill, command, reply) in [
         ("SET k v", "RPUSH k a", "1"),

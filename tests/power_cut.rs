@@ -1,7 +1,7 @@
 //! The power goes: before and after every sync of a workload, and between syncs.
 //!
 //! A single-threaded workload of batches over three trees, with flushes, compactions and reopens,
-//! is photographed at all these moments. Of each photograph the unsynced part is lost in several
+//! is photographed at all these points. Of each photograph the unsynced part is lost in several
 //! ways; the store must then open, equal a prefix of the commits that holds all promised ones,
 //! whole batches only, and take new writes. A quarter of the cuts are followed by a second one,
 //! during recovery or after it; what the first recovery showed is promised then.
@@ -11,7 +11,7 @@
 //! sync on.
 //!
 //! `LSMKV_POWER_CUTS` cuts more often than CI does. A failure prints the workload's seed, the
-//! moment and the seed of the cut. The workload's calls follow from its seed; when the background
+//! point and the seed of the cut. The workload's calls follow from its seed; when the background
 //! thread prepares a log segment does not, so that a repetition may need a few attempts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
 #![allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a test may")]
@@ -29,8 +29,8 @@ use parking_lot::Mutex;
 use support::{History, Write, assert_state, commit, from_env, open, state_of, tiny};
 use support::{trees, try_open};
 
-/// The file system at one moment and what the user had been told by then.
-struct Moment {
+/// A copy of the file system, and what the user had been told by then.
+struct Photograph {
     fs: MemFs,
     what: String,
     begun: usize,
@@ -42,13 +42,13 @@ struct Moment {
 struct Album {
     begun: usize,
     promised: usize,
-    moments: Vec<Moment>,
+    photographs: Vec<Photograph>,
 }
 
 impl Album {
     fn photograph(&mut self, fs: &MemFs, what: String) {
         let (begun, promised) = (self.begun, self.promised);
-        self.moments.push(Moment { fs: fs.deep_clone(), what, begun, promised });
+        self.photographs.push(Photograph { fs: fs.deep_clone(), what, begun, promised });
     }
 }
 
@@ -225,25 +225,26 @@ impl Cut<'_> {
         let album = Arc::default();
         photograph_syncs(left, &album);
         drop(self.open(left));
-        let moments = std::mem::take(&mut album.lock().moments);
-        let moment = &moments[self.random.below(moments.len() as u64) as usize];
-        let again = self.cut_again(&moment.fs, &format!("during recovery {}", moment.what));
+        let photographs = std::mem::take(&mut album.lock().photographs);
+        let photograph = &photographs[self.random.below(photographs.len() as u64) as usize];
+        let again = self.cut_again(&photograph.fs, &format!("during recovery {}", photograph.what));
         self.recover(&again);
     }
 }
 
-/// Cuts the power at all moments of one workload; returns how often.
+/// Cuts the power at every photograph of one workload; returns how often.
 fn cut_everywhere(seed: u64) -> u32 {
     let mut run = Run::of(seed);
     run.engine = None;
-    let moments = std::mem::take(&mut run.album.lock().moments);
+    let photographs = std::mem::take(&mut run.album.lock().photographs);
     let mut cuts = 0;
-    for (index, moment) in moments.iter().enumerate() {
+    for (index, photograph) in photographs.iter().enumerate() {
         for (turn, mode) in MODES.into_iter().enumerate() {
             let cut_seed = (index * MODES.len() + turn) as u64;
-            let left = moment.fs.crash_clone(cut_seed, mode);
-            let name = format!("workload {seed}, {}, {mode:?} with seed {cut_seed}", moment.what);
-            let history = History::of(&run.commits[..moment.begun], moment.promised);
+            let left = photograph.fs.crash_clone(cut_seed, mode);
+            let name =
+                format!("workload {seed}, {}, {mode:?} with seed {cut_seed}", photograph.what);
+            let history = History::of(&run.commits[..photograph.begun], photograph.promised);
             let random = SplitMix64::new(seed ^ cut_seed << 32);
             Cut { name, options: &run.options, history, random }.play(&left);
             cuts += 1;

@@ -106,7 +106,7 @@ fn a_snapshot_keeps_old_values_across_flush_and_compaction() {
 }
 
 #[test]
-fn keys_with_many_versions_are_walked_right_at_every_moment() {
+fn keys_with_many_versions_are_walked_right_at_every_read_point() {
     let engine = open(&MemFs::new(), &Options { write_buffer: 1 << 18, ..tiny() });
     let mut random = SplitMix64::new(7);
     let (mut state, mut seen) = (State::default(), Vec::new());

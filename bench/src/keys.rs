@@ -1,8 +1,8 @@
 //! Keys, and orders in which to visit them.
 //!
 //! A key is 16 hexadecimal digits, so byte order is number order. Stored keys are the even
-//! numbers and absent ones the odd, so that a look-up in vain falls inside the stored range and
-//! meets every filter.
+//! numbers and absent ones the odd, so that a lookup of an absent key falls inside the stored range
+//! and asks every filter.
 
 /// Bytes of every key.
 pub(crate) const KEY_BYTES: usize = 16;

@@ -76,7 +76,7 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// Judges a ratio of which more is better.
+    /// Compares a ratio of which more is better.
     pub(crate) fn of_ratio(ratio: f64, target: f64) -> Self {
         if ratio >= target {
             Self::Met
@@ -87,7 +87,7 @@ impl Verdict {
         }
     }
 
-    /// Judges a figure that must not exceed a limit; a limit knows no tie.
+    /// Compares a figure that must not exceed a limit; there is no tie.
     pub(crate) fn of_limit(figure: f64, limit: f64) -> Self {
         if figure <= limit { Self::Met } else { Self::Missed }
     }

@@ -1,4 +1,4 @@
-//! The parent: starts a child per peer and repeat, in turn, and gathers what they print.
+//! The parent: starts a child per peer and repeat, in turn, and collects what they print.
 //!
 //! Repeats are interleaved (every peer once, then every peer again), so that a machine that slows
 //! down or speeds up meanwhile does so for all.
@@ -93,7 +93,7 @@ pub(crate) fn interleaved<K: Copy + Ord, R>(
     Ok(all)
 }
 
-/// Starts this program with a subcommand and its task, and gathers what it measured.
+/// Starts this program with a subcommand and its task, and collects what it measured.
 pub(crate) fn in_child<R: Ord + DeserializeOwned>(
     subcommand: &str,
     task: &impl Serialize,

@@ -1,10 +1,11 @@
 //! The intermediate representation: every function of the C ABI that runs a command, with
 //! everything that an emitter needs. It is made from the schema alone.
 
+use crate::check::check;
 use crate::schema::GROUPS;
 use crate::schema::spec::{
     Access, Arg, Body, Command, Flags, Function as Entry, Functions, Group, Nil, Output,
-    OutputKind, Parameter, ParameterKind, Parser, ReplyKind,
+    OutputKind, Parameter, ParameterKind, ReplyKind,
 };
 use crate::text::uncapitalised;
 
@@ -46,7 +47,7 @@ pub(crate) struct Function {
 
 /// Lowers the schema to families, or returns the fault in it.
 pub(crate) fn families() -> Result<Vec<Family>, String> {
-    check()?;
+    check(GROUPS)?;
     let described =
         |command: &'static Command| Described { command, functions: functions(command) };
     let family = |group: &'static Group| Family {
@@ -54,47 +55,6 @@ pub(crate) fn families() -> Result<Vec<Family>, String> {
         commands: group.commands.iter().map(described).collect(),
     };
     Ok(GROUPS.iter().map(family).collect())
-}
-
-/// Rejects entries that would take the wrong locks.
-fn check() -> Result<(), String> {
-    let mut names = Vec::new();
-    for command in GROUPS.iter().flat_map(|group| group.commands) {
-        let name = command.name;
-        let locks = matches!(command.access, Access::Write | Access::AloneWith(_));
-        if locks && command.keys == crate::schema::spec::KeyPositions::None {
-            return Err(format!("{name} writes but names no keys"));
-        }
-        if names.contains(&name) {
-            return Err(format!("{name} has two entries"));
-        }
-        names.push(name);
-        if command.parser == Parser::Generated && !is_flat(command.args) {
-            return Err(format!("{name} has options, so its arguments need parsed_by_hand"));
-        }
-    }
-    Ok(())
-}
-
-/// Whether generated code can read the arguments: in sequence, the last one perhaps repeated.
-fn is_flat(args: &[Arg]) -> bool {
-    let plain = |arg: &Arg| {
-        matches!(
-            arg,
-            Arg::Key(_)
-                | Arg::Bytes(_)
-                | Arg::Member(_)
-                | Arg::Int(_)
-                | Arg::Float(_)
-                | Arg::Choice(..)
-        )
-    };
-    match args {
-        [first @ .., Arg::Many(sequence)] => {
-            first.iter().all(plain) && sequence.iter().all(plain) && sequence.len() <= 2
-        }
-        all => all.iter().all(plain),
-    }
 }
 
 /// The functions of a command, in the order of the header.

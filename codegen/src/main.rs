@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
+mod check;
 mod emit;
 mod ir;
 #[allow(unreachable_pub, reason = "public types of the library")]

@@ -75,11 +75,6 @@ impl CommandInfo {
         self.command().flags.has(Flags::ONE_VALUE)
     }
 
-    /// Whether the command frees space, as deletes, pops and trims do.
-    pub fn frees_space(&self) -> bool {
-        self.command().flags.has(Flags::FREES_SPACE)
-    }
-
     /// What the command does, in one sentence.
     pub fn doc(&self) -> &'static str {
         self.command().summary

@@ -259,6 +259,24 @@ mod tests {
         assert!(find(b"").is_none() && find(&[b'A'; LONGEST_NAME + 1]).is_none());
     }
 
+    /// MGET and HMGET copied each value once more into their reply.
+    #[test]
+    fn a_reply_shares_large_values_with_the_store() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        let value = [b'v'; 4096];
+        db.set(b"k", &value).unwrap();
+        db.hset(b"h", &[(b"f", &value)]).unwrap();
+        let stored = db.get(b"k").unwrap().unwrap();
+        let field = db.hget(b"h", b"f").unwrap().unwrap();
+        for (argv, stored) in
+            [(&[&b"MGET"[..], b"k"][..], stored), (&[b"HMGET", b"h", b"f"], field)]
+        {
+            let Reply::Array(values) = db.command(argv).unwrap() else { panic!("{argv:?}") };
+            let [Reply::Bulk(value)] = values.as_slice() else { panic!("{argv:?}") };
+            assert_eq!(value.as_ptr(), stored.as_ptr(), "{argv:?}");
+        }
+    }
+
     #[test]
     fn what_is_longer_than_the_limits_is_refused_by_a_reply() {
         let options = Options { max_key_bytes: 8, max_value_bytes: 16, ..Options::default() };

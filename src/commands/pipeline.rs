@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_commands_looked_up_before_are_as_those_by_name() {
+    fn calls_of_commands_found_before_are_as_those_by_name() {
         let lines = ["SET a 1", "INCR a", "GET", "LPUSH a x", "HSET h f v", "GET a"];
         let open = || Db::open(":memory:", Options::default()).unwrap();
         let commands = argv(&lines);

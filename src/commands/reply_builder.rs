@@ -77,6 +77,10 @@ impl ReplySink for ReplyBuilder {
         self.push(Reply::Bulk(Bytes::copy_from_slice(bytes)));
     }
 
+    fn shared_bulk(&mut self, bytes: Bytes) {
+        self.push(Reply::Bulk(bytes));
+    }
+
     fn double(&mut self, number: f64) {
         self.push(Reply::Double(number));
     }

@@ -1,5 +1,7 @@
 //! Receives replies piece by piece, for example straight into a client's buffer.
 
+use bytes::Bytes;
+
 use super::reply::Reply;
 
 /// The kind of an aggregate. Its length comes with it.
@@ -34,6 +36,11 @@ pub trait ReplySink {
     fn integer(&mut self, number: i64);
     /// Writes bytes.
     fn bulk(&mut self, bytes: &[u8]);
+    /// Writes bytes that the caller shares. A sink that holds its replies can keep them without a
+    /// copy.
+    fn shared_bulk(&mut self, bytes: Bytes) {
+        self.bulk(&bytes);
+    }
     /// Writes a double.
     fn double(&mut self, number: f64);
     /// Begins an aggregate. Its replies follow.

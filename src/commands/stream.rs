@@ -1,6 +1,8 @@
 //! Commands whose replies may be as long as a collection. Each walks over the rows and writes the
 //! reply element by element, so that the reply is never in memory as a whole.
 
+use bytes::Bytes;
+
 use super::sink::{Head, ReplySink};
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
@@ -75,7 +77,7 @@ pub(crate) fn mget(tx: &Tx<'_>, keys: &[&[u8]], sink: &mut dyn ReplySink) -> Res
         if sink.is_full() {
             break;
         }
-        bulk_or_nil(sink, tx.get_if_string(key)?.as_deref());
+        bulk_or_nil(sink, tx.get_if_string(key)?);
     }
     Ok(())
 }
@@ -88,14 +90,14 @@ pub(crate) fn hmget(
 ) -> Result<()> {
     sink.head(Head::Array, fields.len());
     tx.each_value(key, fields, |value| {
-        bulk_or_nil(sink, value.as_deref());
+        bulk_or_nil(sink, value);
         !sink.is_full()
     })
 }
 
-fn bulk_or_nil(sink: &mut dyn ReplySink, value: Option<&[u8]>) {
+fn bulk_or_nil(sink: &mut dyn ReplySink, value: Option<Bytes>) {
     match value {
-        Some(value) => sink.bulk(value),
+        Some(value) => sink.shared_bulk(value),
         None => sink.nil(),
     }
 }

@@ -29,17 +29,12 @@ impl std::fmt::Write for Text {
     }
 }
 
-/// An integer as text.
+/// A number as text. A double becomes the shortest text that reads back as the same number.
 pub(super) fn text(number: impl std::fmt::Display) -> Text {
     let mut text = Text::default();
     // Writing to memory does not fail.
     let _ = write!(text, "{number}");
     text
-}
-
-/// A double as the shortest text that reads back as the same number.
-pub(super) fn number_text(number: f64) -> Text {
-    text(number)
 }
 
 /// A score bound of a range.
@@ -79,11 +74,6 @@ pub(super) fn unsigned(name: &str, number: i64) -> Result<u64> {
 pub(super) fn signed_count(name: &str, count: i64) -> Result<i64> {
     let fits = count.unsigned_abs() <= (i64::MAX / 2).unsigned_abs();
     if fits { Ok(count) } else { Err(invalid(format!("the {name} {count} is too large"))) }
-}
-
-/// The word at position `given` of several words.
-pub(super) fn choice(name: &str, given: i32, words: &[&'static str]) -> Result<&'static str> {
-    crate::ffi::flags::choice(name, given, words)
 }
 
 /// A command and its words.
@@ -151,7 +141,7 @@ impl<'a> Argv<'a> {
     pub(super) fn numbers_after(&mut self, word: &'static str, numbers: &[f64]) {
         if !numbers.is_empty() {
             self.word(word);
-            numbers.iter().for_each(|number| self.own(number_text(*number)));
+            numbers.iter().for_each(|number| self.own(text(*number)));
         }
     }
 
@@ -166,7 +156,7 @@ impl<'a> Argv<'a> {
     /// Adds every item, each after its score.
     pub(super) fn scored(&mut self, scores: &[f64], items: &[&'a [u8]]) {
         for (score, item) in scores.iter().zip(items) {
-            self.own(number_text(*score));
+            self.own(text(*score));
             self.push(item);
         }
     }

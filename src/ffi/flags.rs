@@ -103,12 +103,6 @@ impl Flags {
     pub(super) fn has(self, flag: u32) -> bool {
         self.0 & flag != 0
     }
-
-    /// The words of the flags that are set.
-    pub(super) fn words(self, names: &[(u32, &'static str)]) -> Vec<&'static [u8]> {
-        let set = names.iter().filter(|(flag, _)| self.has(*flag));
-        set.map(|(_, name)| name.as_bytes()).collect()
-    }
 }
 
 /// The choice at position `given`; any other number is an error.

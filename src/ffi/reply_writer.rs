@@ -84,19 +84,19 @@ impl ReplyWriter {
         self.arena.extend_from_slice(text);
         self.nodes.push(lsmkv_node { kind, flags: 0, num: 0, off, len });
     }
+}
 
-    fn aggregate(&mut self, head: Head, len: usize) -> lsmkv_node {
-        self.is_nested |= !self.nodes.is_empty();
-        // C has no pairs: both halves go into one flat array.
-        let (kind, count) = match head {
-            Head::Array => (LSMKV_REPLY_ARRAY, len),
-            Head::Set => (LSMKV_REPLY_SET, len),
-            Head::Map => (LSMKV_REPLY_MAP, len.saturating_mul(2)),
-            Head::Pairs => (LSMKV_REPLY_ARRAY, len.saturating_mul(2)),
-        };
-        let num = i64::try_from(count).unwrap_or(i64::MAX);
-        lsmkv_node { kind, flags: 0, num, off: 0, len: 0 }
-    }
+/// The node of an aggregate. `end_aggregates` or `finish` sets where it ends.
+fn aggregate(head: Head, len: usize) -> lsmkv_node {
+    // C has no pairs: both halves go into one flat array.
+    let (kind, count) = match head {
+        Head::Array => (LSMKV_REPLY_ARRAY, len),
+        Head::Set => (LSMKV_REPLY_SET, len),
+        Head::Map => (LSMKV_REPLY_MAP, len.saturating_mul(2)),
+        Head::Pairs => (LSMKV_REPLY_ARRAY, len.saturating_mul(2)),
+    };
+    let num = i64::try_from(count).unwrap_or(i64::MAX);
+    lsmkv_node { kind, flags: 0, num, off: 0, len: 0 }
 }
 
 impl ReplySink for ReplyWriter {
@@ -130,7 +130,8 @@ impl ReplySink for ReplyWriter {
     }
 
     fn head(&mut self, head: Head, len: usize) {
-        let node = self.aggregate(head, len);
+        self.is_nested |= !self.nodes.is_empty();
+        let node = aggregate(head, len);
         let count = usize::try_from(node.num).unwrap_or(MOST_RESERVED);
         self.nodes.reserve(count.min(MOST_RESERVED) + 1);
         self.nodes.push(node);
@@ -148,10 +149,10 @@ impl ReplySink for ReplyWriter {
 
     fn insert_head(&mut self, position: usize, head: Head, len: usize) {
         let position = position.min(self.nodes.len());
-        let nested = self.is_nested || position > 0;
-        let node = self.aggregate(head, len);
-        self.is_nested = nested;
-        self.nodes.insert(position, node);
+        // An aggregate at the very beginning moves into this one.
+        let moves_in = self.nodes.first().is_some_and(|first| is_aggregate(first.kind));
+        self.is_nested |= position > 0 || moves_in;
+        self.nodes.insert(position, aggregate(head, len));
     }
 
     fn rollback_to(&mut self, position: usize) {
@@ -240,6 +241,26 @@ mod tests {
             assert_eq!(shape[begin + 2], (LSMKV_REPLY_STR, 0, 1, 2));
             assert_eq!(shape[0].2, shape.len() as u64);
         }
+    }
+
+    /// The end of the nested array was missing: its head was the first node when it was written.
+    #[test]
+    fn a_head_that_comes_late_may_stand_before_an_aggregate() {
+        let mut writer = ReplyWriter::default();
+        writer.head(Head::Array, 1);
+        writer.integer(1);
+        writer.head(Head::Set, 1);
+        writer.integer(2);
+        writer.insert_head(0, Head::Array, 2);
+        let ends: Vec<u64> = shape(&writer.finish()).iter().map(|node| node.2).collect();
+        assert_eq!(ends, [5, 3, 0, 5, 0]);
+
+        let mut writer = ReplyWriter::default();
+        writer.head(Head::Array, 1);
+        writer.integer(1);
+        writer.insert_head(0, Head::Array, 1);
+        let ends: Vec<u64> = shape(&writer.finish()).iter().map(|node| node.2).collect();
+        assert_eq!(ends, [3, 3, 0]);
     }
 
     #[test]

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_looks_at_no_more_than_its_count_and_filters_by_pattern_and_type() {
+    fn a_call_visits_no_more_than_its_count_and_filters_by_pattern_and_type() {
         let db = db();
         for n in 0..30 {
             db.set(format!("k{n:02}").as_bytes(), b"v").unwrap();

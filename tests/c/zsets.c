@@ -11,7 +11,7 @@ static void four(lsmkv_db *db, const char *key) {
 
 STORY(members_are_given_scores) {
     lsmkv_db *db = check_open();
-    static const double scores[] = {7, 8};
+    static const double scores[] = {7, 8}, no_number[] = {7, NAN};
     NUMBER(lsmkv_zadd(db, S("z"), 1.5, S("a"), &number, NULL), 1);
     NUMBER(lsmkv_zadd(db, S("z"), 2.5, S("a"), &number, NULL), 0);
     STATUS(lsmkv_zadd(db, S("z"), NAN, S("a"), &number, NULL), LSMKV_NOT_FLOAT);
@@ -26,6 +26,9 @@ STORY(members_are_given_scores) {
     STATUS(lsmkv_zadd_opt(db, S("z"), 1, S("a"), LSMKV_REV, &number, NULL), LSMKV_INVALID);
     NUMBER(lsmkv_zadd_many(db, S("z"), words("a b"), 2, scores, LSMKV_CH, &number, NULL), 2);
     STATUS(lsmkv_zadd_many(db, S("z"), words("a b"), 2, NULL, 0, &number, NULL), LSMKV_MISUSE);
+    STATUS(lsmkv_zadd_many(db, S("z"), words("a b"), 2, no_number, 0, &number, NULL), LSMKV_NOT_FLOAT);
+    STATUS(lsmkv_zadd_opt(db, S("none"), NAN, S("a"), LSMKV_XX, &number, NULL), LSMKV_NOT_FLOAT);
+    STATUS(lsmkv_zadd_incr(db, S("none"), NAN, S("a"), LSMKV_XX, &decimal, NULL), LSMKV_NOT_FLOAT);
     DECIMAL(lsmkv_zadd_incr(db, S("z"), 1, S("b"), 0, &decimal, NULL), 9);
     STATUS(lsmkv_zadd_incr(db, S("z"), 1, S("no"), LSMKV_XX, &decimal, NULL), LSMKV_SKIPPED);
     CHECK(decimal == 0);

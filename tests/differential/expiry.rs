@@ -6,7 +6,7 @@ use lsmkv::engine::MemFs;
 
 use super::plan::{Ours, Step};
 use super::resp::{Client, Command};
-use super::sequence::{Difference, compare, look, open, sound};
+use super::sequence::{Difference, compare, content, open, sound};
 
 /// Long enough that no key dies before the pause, even on a busy machine.
 const ALIVE: Duration = Duration::from_millis(1500);
@@ -92,11 +92,11 @@ pub(crate) fn story(redis: &mut Client, packing: usize) -> Result<(), Difference
     ours.compact();
     std::thread::sleep(ALIVE);
     compare("after", steps(AFTER, &mut ours), redis)?;
-    compare("at the end", vec![look(&mut ours)], redis)?;
+    compare("at the end", vec![content(&mut ours)], redis)?;
     sound(&ours)?;
     ours.db().close().unwrap();
     let mut again = open(&fs, packing + 1);
-    let state = vec![look(&mut again)];
+    let state = vec![content(&mut again)];
     let result = compare("after reopening", state, redis).and_then(|()| sound(&again));
     again.db().close().unwrap();
     result

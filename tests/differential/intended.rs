@@ -1,4 +1,4 @@
-//! Where we mean to differ from redis, and how the judge compares instead.
+//! Where lsmkv is meant to differ from Redis, and what is compared there instead.
 
 /// What differs, why, and what still holds.
 pub(crate) const INTENDED: &[(&str, &str)] = &[

@@ -1,5 +1,5 @@
-//! The judge: random commands on our store and on a real redis-server 7.0, every reply compared,
-//! then the whole content, then the content after our store was opened again.
+//! Runs random commands on lsmkv and on a real redis-server 7.0, and compares every reply, then the
+//! whole content, then the content after lsmkv was reopened.
 //!
 //! `LSMKV_DIFFERENTIAL_COMMANDS` says how many (CI runs 1,000,000), `LSMKV_DIFFERENTIAL_SEED` where
 //! to begin, `LSMKV_DIFFERENTIAL_FAILURES` after how many different differences to stop,
@@ -74,7 +74,7 @@ impl Run {
     }
 
     /// Runs sequences until there are enough, or enough differences.
-    fn judge(&self, server: &Server) {
+    fn compare(&self, server: &Server) {
         let mut redis = server.connect();
         let mut tally = Tally::default();
         let db = memory();
@@ -109,7 +109,7 @@ fn every_reply_and_all_content_are_those_of_redis() {
     let begun = std::time::Instant::now();
     std::thread::scope(|scope| {
         for server in [&first, &second] {
-            scope.spawn(|| run.judge(server));
+            scope.spawn(|| run.compare(server));
         }
     });
     let tally = run.tally.into_inner().unwrap().0;

@@ -23,7 +23,7 @@ pub(crate) enum Ours {
     /// A store with a database selected.
     Store(Db),
     /// A connection to a server, where SELECT is a command.
-    #[allow(dead_code, reason = "the judge of a server uses it")]
+    #[allow(dead_code, reason = "the test of the server uses it")]
     Server(RefCell<Client>),
 }
 

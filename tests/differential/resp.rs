@@ -1,5 +1,5 @@
-//! RESP, as much of it as the judge needs: a value, how it travels, and the form that a reply of
-//! ours takes in version 2.
+//! The part of RESP that the test needs: values, their encoding, and the form of our replies in
+//! version 2.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Write};

@@ -147,7 +147,7 @@ fn steps_of(commands: &[Command], stirred: bool, ours: &mut Ours) -> Vec<Vec<Ste
 }
 
 /// Runs a sequence on a server of ours and a redis, both emptied before.
-#[allow(dead_code, reason = "the judge of a server uses it")]
+#[allow(dead_code, reason = "the test of the server uses it")]
 pub(crate) fn run_on_server(
     commands: &[Command],
     stirred: bool,
@@ -161,7 +161,7 @@ pub(crate) fn run_on_server(
     let steps = steps_of(commands, stirred, ours);
     tally.add(commands, &steps);
     compare("reply", steps, redis)?;
-    let state = look(ours);
+    let state = content(ours);
     compare("at the end", vec![state], redis)
 }
 
@@ -178,12 +178,12 @@ pub(crate) fn run(
     let steps = steps_of(commands, stirred, &mut ours);
     tally.add(commands, &steps);
     compare("reply", steps, redis)?;
-    let state = look(&mut ours);
+    let state = content(&mut ours);
     compare("at the end", vec![state], redis)?;
     sound(&ours)?;
     ours.db().close().unwrap();
     let mut again = open(&fs, packing + 1);
-    let state = look(&mut again);
+    let state = content(&mut again);
     let result = compare("after reopening", vec![state], redis).and_then(|()| sound(&again));
     again.db().close().unwrap();
     result
@@ -219,8 +219,8 @@ pub(crate) fn compare(
     Ok(())
 }
 
-/// Everything stored, as the questions that show it.
-pub(crate) fn look(ours: &mut Ours) -> Vec<Step> {
+/// Commands that show everything stored.
+pub(crate) fn content(ours: &mut Ours) -> Vec<Step> {
     let mut steps = Vec::new();
     for number in 0..DATABASES {
         steps.extend(ours.plan(&words(&["SELECT", &number.to_string()])));

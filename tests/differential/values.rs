@@ -57,8 +57,8 @@ pub(crate) fn draw(name: &str, random: &mut SplitMix64, fresh: &mut Fresh) -> Ve
         "database" => odd(random, DATABASES, ODD_DATABASES, 6),
         "seconds" => time(random, fresh, 1),
         "millis" => time(random, fresh, 1000),
-        "at" => moment(random, 1),
-        "msat" => moment(random, 1000),
+        "at" => unix_time(random, 1),
+        "msat" => unix_time(random, 1000),
         _ => panic!("no value is named {name}"),
     }
 }
@@ -92,8 +92,8 @@ fn time(random: &mut SplitMix64, fresh: &mut Fresh, scale: u64) -> Vec<u8> {
     (fresh.next() * scale).to_string().into_bytes()
 }
 
-/// A moment after the year 2100, or one in the past, or one that is refused.
-fn moment(random: &mut SplitMix64, scale: u64) -> Vec<u8> {
+/// A Unix time after the year 2100, one in the past, or one that is refused.
+fn unix_time(random: &mut SplitMix64, scale: u64) -> Vec<u8> {
     match random.below(5) {
         0 => pick(PAST_OR_REFUSED, random).to_vec(),
         1 => (1 + random.below(1000)).to_string().into_bytes(),

@@ -25,7 +25,7 @@ pub(crate) fn found(db: &Db) {
     db.mset(&pairs).unwrap();
 }
 
-/// All the money there is at one moment.
+/// The sum of all accounts, as this handle sees them.
 pub(crate) fn total(db: &Db) -> i64 {
     (0..ACCOUNTS).map(|n| integer(db, account(n).as_bytes())).sum()
 }
@@ -126,7 +126,7 @@ fn no_money_is_made_or_lost_and_no_update_either() {
     const TRANSFERS: u64 = 150;
     let db = memory();
     found(&db);
-    let (over, conflicts, looks) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let (over, conflicts, checks) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         let _ends = Ends(&over);
         let bank: Vec<_> = (0..THREADS)
@@ -147,7 +147,7 @@ fn no_money_is_made_or_lost_and_no_update_either() {
                 let txn = db.begin().unwrap();
                 assert_eq!(total(&txn), TOTAL);
                 txn.rollback().unwrap();
-                looks.fetch_add(1, Ordering::Relaxed);
+                checks.fetch_add(1, Ordering::Relaxed);
             }
         });
         bank.into_iter().for_each(|thread| thread.join().unwrap());
@@ -160,6 +160,6 @@ fn no_money_is_made_or_lost_and_no_update_either() {
         assert_eq!(other.as_deref(), Some(TRANSFERS.to_string().as_bytes()));
     }
     assert!(conflicts.load(Ordering::Relaxed) > 0, "the transfers never met");
-    assert!(looks.load(Ordering::Relaxed) > 0);
+    assert!(checks.load(Ordering::Relaxed) > 0);
     assert_eq!(db.check().unwrap(), [""; 0]);
 }

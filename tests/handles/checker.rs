@@ -1,8 +1,9 @@
 //! Whether a history can be told as if one thing had happened after the other.
 //!
-//! An operation acts on a few counters at one moment between its call and its return. The search
-//! takes, at every point, one of the operations that may come next: none that was called after
-//! another had returned. It remembers which combinations of done operations and state lead nowhere.
+//! An operation acts on a few counters at one point in time between its call and its return. The
+//! search takes, at every point, one of the operations that may come next: none that was called
+//! after another had returned. It remembers which combinations of done operations and state lead
+//! nowhere.
 
 use std::collections::HashSet;
 

@@ -43,7 +43,7 @@ fn all(db: &Db, actions: &[(usize, Action)]) -> Result<Vec<Option<i64>>> {
     actions.iter().map(|(n, action)| run(db, *n, *action)).collect()
 }
 
-/// By MULTI and EXEC. There is no After: what it read would be of another moment.
+/// By MULTI and EXEC. There is no After: it would read at another point in time.
 fn exec(db: &Db, actions: &[(usize, Action)]) -> Vec<Option<i64>> {
     let mut session = db.session();
     say(&mut session, "MULTI");

@@ -27,12 +27,12 @@ fn open(fs: &MemFs) -> Result<Db> {
     Db::open_on(Arc::new(fs.clone()), Path::new("/db"), options, Arc::new(RealClock))
 }
 
-/// The file system at one moment, and how many transactions were begun and promised by then.
+/// Copies of the file system, each with the number of transactions begun and promised by then.
 #[derive(Default)]
 struct Album {
     begun: u64,
     promised: u64,
-    moments: Vec<(MemFs, u64, u64)>,
+    photographs: Vec<(MemFs, u64, u64)>,
 }
 
 /// Transaction `n`: every type gets a row for it, and one row that all of them overwrite.
@@ -76,8 +76,8 @@ fn photograph_a_life() -> Vec<(MemFs, u64, u64)> {
     let shared = Arc::clone(&album);
     fs.on_sync(move |fs, _| {
         let mut album = shared.lock();
-        let moment = (fs.deep_clone(), album.begun, album.promised);
-        album.moments.push(moment);
+        let photograph = (fs.deep_clone(), album.begun, album.promised);
+        album.photographs.push(photograph);
     });
     let db = open(&fs).unwrap();
     for n in 1..=TRANSACTIONS {
@@ -102,14 +102,14 @@ fn photograph_a_life() -> Vec<(MemFs, u64, u64)> {
         }
     }
     db.close().unwrap();
-    std::mem::take(&mut album.lock().moments)
+    std::mem::take(&mut album.lock().photographs)
 }
 
 #[test]
 fn a_transaction_of_all_types_is_whole_or_absent_after_a_power_cut_at_every_sync() {
-    let moments = photograph_a_life();
-    assert!(moments.len() > 60, "{}", moments.len());
-    for (at, (fs, begun, promised)) in moments.into_iter().enumerate() {
+    let photographs = photograph_a_life();
+    assert!(photographs.len() > 60, "{}", photographs.len());
+    for (at, (fs, begun, promised)) in photographs.into_iter().enumerate() {
         for mode in MODES {
             let left = fs.crash_clone(at as u64, mode);
             let db = open(&left).unwrap_or_else(|error| panic!("sync {at}, {mode:?}: {error:?}"));

@@ -122,7 +122,7 @@ pub fn delete(engine: &Engine, tree: TreeId, key: &[u8]) {
 
 pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What the three trees hold at one moment.
+/// The contents of the three trees.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct State(pub [Rows; 3]);
 

@@ -76,7 +76,7 @@ pub enum Op {
     Flush,
     Compact,
     WaitIdle,
-    /// A second look at a copy of the files, read-only.
+    /// Opens a copy of the files, read-only.
     Peek,
     /// Close and open again.
     Reopen,

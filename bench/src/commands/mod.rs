@@ -1,7 +1,7 @@
 //! Redis commands on lsmkv and its peers: how many per second, and ratios against the goals.
 //!
 //! - `rows`: the lines of the table and their goals;
-//! - `plan`, `session`, `work`: a child: what it runs, when it looks at the clock, with which
+//! - `plan`, `session`, `work`: a child: what it runs, when it reads the clock, with which
 //!   arguments;
 //! - `call`, `peers`, `placement`: a command, the stores that run it, and on which cores;
 //! - `report`: medians, ratios, the table.

@@ -40,7 +40,7 @@ struct RowSummary {
     goals: Option<Goals>,
     /// On the ratios that have a goal.
     verdicts: BTreeMap<Kind, Verdict>,
-    /// A row that is judged by how long a command takes.
+    /// The latency, for a row with a limit on it.
     latency: Option<Latency>,
 }
 
@@ -135,10 +135,10 @@ fn rates(summary: &Summary) -> String {
             Kind::ALL
                 .map(|kind| cell(row.rates.get(&kind).map(|spread| figure(spread.median / 1e3)))),
         );
-        line.extend(judged(row, Kind::RocksdbTypes));
+        line.extend(compared(row, Kind::RocksdbTypes));
         line.push(cell(row.ratios.get(&Kind::Redis).copied().map(times)));
         line.push(placed(row, Kind::Redis));
-        line.extend(judged(row, Kind::RedisPipelined));
+        line.extend(compared(row, Kind::RedisPipelined));
         line.push(placed(row, Kind::RedisPipelined));
         lines.push(line);
     }
@@ -146,7 +146,7 @@ fn rates(summary: &Summary) -> String {
 }
 
 /// Ratio, goal and verdict.
-fn judged(row: &RowSummary, kind: Kind) -> [String; 3] {
+fn compared(row: &RowSummary, kind: Kind) -> [String; 3] {
     [
         cell(row.ratios.get(&kind).copied().map(times)),
         cell(row.goals.and_then(|goals| goal(goals, kind)).map(|goal| format!("{goal}x"))),

@@ -20,7 +20,7 @@ use crate::event::{Event, emit};
 use crate::scratch;
 use crate::workload::Timed;
 
-/// The clock is looked at after so many commands: a multiple of what is pipelined.
+/// The clock is read after this many commands: a multiple of the pipeline depth.
 const STRIDE: u64 = 64;
 /// Share of a row's commands that run untimed before it, so that no row pays for a cold cache.
 const WARM_UP_DIVISOR: u64 = 10;

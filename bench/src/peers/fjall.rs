@@ -13,7 +13,7 @@ use crate::Result;
 use crate::peers::{Peer, buffer_and_cache};
 use crate::plan::{Compression, Settings};
 
-/// Looks at the background work this often, and believes it done after as many quiet looks.
+/// How often the background work is polled, and after how many idle polls it counts as done.
 const POLL: Duration = Duration::from_millis(20);
 const QUIET_POLLS: u32 = 10;
 

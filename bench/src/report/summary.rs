@@ -171,11 +171,11 @@ fn limits(lsmkv: Option<&FillSummary>) -> Vec<Limit> {
         ("longest pause, ms", lsmkv.longest_pause_ms, FIRST_LONGEST_PAUSE_MS),
         ("write amplification", lsmkv.write_amplification, FIRST_WRITE_AMPLIFICATION),
     ];
-    let judged = figures.into_iter().filter_map(|(title, figure, first)| {
+    let limits = figures.into_iter().filter_map(|(title, figure, first)| {
         let figure = figure?;
         Some(Limit { title, figure, first, verdict: Verdict::of_limit(figure, first) })
     });
-    judged.collect()
+    limits.collect()
 }
 
 /// What did not finish, by peer.
@@ -262,7 +262,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn limits_judge_lsmkv_alone() {
+    fn limits_apply_to_lsmkv_alone() {
         let verdicts: Vec<_> = example().limits.iter().map(|limit| limit.verdict).collect();
         assert_eq!(verdicts, [Verdict::Missed, Verdict::Met]);
     }

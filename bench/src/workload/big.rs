@@ -43,7 +43,7 @@ impl Job for Load<'_> {
         println!("on disk: {:.0} MiB", scratch::disk_bytes(self.dir)? as f64 / MIB);
         let peak = sampled()?.peak;
         peer.close()?;
-        Ok(judge(args, peak, per_get))
+        Ok(report_limits(args, peak, per_get))
     }
 }
 
@@ -105,7 +105,7 @@ fn read<P: Peer>(peer: &P, args: &Big, num: u64, values: &Values) -> Result<Opti
     Ok(blocks.map(|blocks| blocks as f64 / args.reads.max(1) as f64))
 }
 
-fn judge(args: &Big, peak: u64, per_get: Option<f64>) -> bool {
+fn report_limits(args: &Big, peak: u64, per_get: Option<f64>) -> bool {
     let memory_held = peak < args.max_rss;
     println!(
         "peak resident memory: {:.0} MiB, below {:.0} MiB: {}",

@@ -44,8 +44,8 @@ fn read_hits<P: Peer>(peer: &P, plan: &Plan, seed: u64, count: u64) -> Result<()
     expect_count("stored keys found", found, count)
 }
 
-/// Reads a byte of the value, as any user would: a pinned value that is never looked at is not
-/// a read.
+/// Reads a byte of the value, as any user would: a value that is pinned but not accessed
+/// would not count as a read.
 pub(super) fn touch(value: &[u8]) {
     black_box(value.last().copied());
 }

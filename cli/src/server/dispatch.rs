@@ -1,8 +1,8 @@
 //! Runs a command of a connection and writes its reply.
 //!
 //! Commands of the store go through the connection's session, which also queues them after MULTI.
-//! The session does not know the server's own commands and blocking pops. Between MULTI and EXEC it
-//! queues a placeholder for each of them, and EXEC replaces the placeholder's reply.
+//! The session does not know the server's own commands, which the client's queue holds then, nor
+//! blocking pops, of which it queues the non-blocking form. EXEC puts all replies in order.
 
 use std::time::Instant;
 
@@ -16,14 +16,11 @@ use super::commands::{self, Call};
 use super::counters::{CallOutcome, Counters};
 use super::error_reply::error_text;
 use super::output_limit::OutputLimit;
-use super::session_call::{run_in_session, write_failure};
+use super::session_call::{queue_in_session, run_in_session, write_failure};
 use super::shared::Server;
 use super::transaction::exec;
 use super::transaction_queue::{QueuedCommand, TransactionQueue, arguments_memory};
 use crate::resp::Writer;
-
-/// The command that the session queues in place of one it does not know.
-const PLACEHOLDER: &[&[u8]] = &[b"PING"];
 
 /// Runs `argv`, which has at least a name, and appends the reply to `out`.
 pub(crate) fn dispatch(
@@ -42,7 +39,7 @@ pub(crate) fn dispatch(
     match entry {
         None if is_http(name) => close_http_client(server, client),
         // The session writes the error and makes a transaction with this command fail.
-        None => run_in_session(server, client, argv, &mut writer, |_, _| ()),
+        None => run_in_session(server, client, argv, &mut writer),
         Some(_) if !may_run => reject(client, &mut writer, "NOAUTH Authentication required."),
         Some(entry) => run(server, client, entry, argv, &mut writer),
     }
@@ -130,9 +127,7 @@ fn run(
         CommandKind::Store(_) if client.queue.is_none() => {
             run_store_command(server, client, entry, argv, out);
         }
-        CommandKind::Store(_) => run_in_session(server, client, argv, out, |client, reply| {
-            after_store_command(server, client, entry, argv, reply);
-        }),
+        CommandKind::Store(_) => queue_store_command(server, client, entry, argv, out),
         CommandKind::Session(role) => run_session_command(server, client, role, argv, out),
         _ if !entry.accepts_count(argv.len()) => {
             let text = format!("ERR wrong number of arguments for '{}' command", entry.name);
@@ -147,10 +142,7 @@ fn run(
 
 /// Writes an error that also makes a transaction fail.
 fn reject(client: &mut Client, out: &mut Writer<'_>, text: &str) {
-    if client.queue.is_some() {
-        // No command has this name; the session records the error.
-        let _ = client.session.command(&[b"\0"]);
-    }
+    client.session.mark_dirty();
     out.error(text);
 }
 
@@ -169,30 +161,31 @@ fn run_store_command(
     }
 }
 
-/// Records a queued command of the store, or serves the clients that wait for what it wrote.
-pub(crate) fn after_store_command(
+/// Queues a command of the store after MULTI.
+fn queue_store_command(
     server: &Server,
     client: &mut Client,
     entry: &CommandEntry,
     argv: &[&[u8]],
-    reply: &Reply,
+    out: &mut Writer<'_>,
 ) {
-    if let Some(queue) = &mut client.queue {
-        if matches!(reply, Reply::Error(_)) {
-            return;
-        }
+    let queued = queue_in_session(server, client, argv, out);
+    if let Some(queue) = client.queue.as_mut().filter(|_| queued) {
         queue.push(QueuedCommand::Session);
         if entry.writes {
             record_queued_write(queue, entry, argv);
         }
-        return client.sync_with_session();
     }
-    if entry.writes {
-        after_write(server, client, entry, argv);
-    }
+    client.sync_with_session();
 }
 
-fn after_write(server: &Server, client: &mut Client, entry: &CommandEntry, argv: &[&[u8]]) {
+/// Serves the clients that wait for what a command has written.
+pub(crate) fn after_write(
+    server: &Server,
+    client: &mut Client,
+    entry: &CommandEntry,
+    argv: &[&[u8]],
+) {
     client.has_written = true;
     if server.blocked_clients.any() {
         if entry.writes_any_key(argv) {
@@ -219,38 +212,32 @@ fn run_session_command(
 ) {
     match role {
         SessionRole::Exec => return exec(server, client, argv, out),
-        SessionRole::Multi => run_in_session(server, client, argv, out, |client, reply| {
-            if *reply == Reply::OK {
-                client.queue = Some(TransactionQueue::default());
+        SessionRole::Multi => {
+            run_in_session(server, client, argv, out);
+            if client.session.in_multi() {
+                client.queue.get_or_insert_default();
             }
-        }),
+        }
         SessionRole::Discard | SessionRole::Other => {
-            run_in_session(server, client, argv, out, |client, reply| {
-                if let (Some(queue), Reply::Status("QUEUED")) = (&mut client.queue, reply) {
-                    queue.push(QueuedCommand::Session);
-                }
-            });
+            let queued = queue_in_session(server, client, argv, out);
+            if let Some(queue) = client.queue.as_mut().filter(|_| queued) {
+                queue.push(QueuedCommand::Session);
+            }
         }
     }
     client.sync_with_session();
 }
 
-/// Queues a command that the session does not know. The session holds `placeholder` in its place.
-fn queue_with_placeholder(
+/// Queues a command that the session does not know, if the client is between MULTI and EXEC.
+fn queue_in_server(
     client: &mut Client,
     argv: &[&[u8]],
-    placeholder: &[&[u8]],
-    queued: QueuedCommand,
+    command: QueuedCommand,
     out: &mut Writer<'_>,
 ) {
-    match client.session.command(placeholder) {
-        Ok(reply) => {
-            if let (Some(queue), Reply::Status(_)) = (&mut client.queue, &reply) {
-                queue.push_with_arguments(queued, argv);
-            }
-            out.reply(&reply);
-        }
-        Err(error) => out.error(&error_text(&error)),
+    if let Some(queue) = &mut client.queue {
+        queue.push_with_arguments(command, argv);
+        out.status("QUEUED");
     }
     client.sync_with_session();
 }
@@ -266,7 +253,7 @@ fn run_server_command(
     if client.queue.is_some() && !entry.never_queued {
         let words = argv.iter().map(|word| word.to_vec()).collect();
         let queued = QueuedCommand::Server { handler, argv: words };
-        return queue_with_placeholder(client, argv, PLACEHOLDER, queued, out);
+        return queue_in_server(client, argv, queued, out);
     }
     commands::run(handler, &mut Call { server, client, argv, out, in_transaction: false });
 }
@@ -281,19 +268,33 @@ fn run_blocking_pop(
     let pop = match (BlockingPop::parse(syntax, argv), client.queue.is_some()) {
         (Ok(pop), _) => pop,
         (Err(text), true) => {
-            let queued = QueuedCommand::Invalid(text);
-            return queue_with_placeholder(client, &[], PLACEHOLDER, queued, out);
+            return queue_in_server(client, &[], QueuedCommand::Invalid(text), out);
         }
         (Err(text), false) => return out.error(&text),
     };
-    if let Some(queue) = &mut client.queue {
-        queue.writes = true;
-        pop.destination().into_iter().for_each(|key| queue.add_written_key(key));
-        let command = pop.non_blocking_command();
-        let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
-        return queue_with_placeholder(client, argv, &words, QueuedCommand::Pop(pop), out);
+    if client.queue.is_some() {
+        return queue_pop(server, client, pop, argv, out);
     }
     pop_or_block(server, client, pop, argv, out);
+}
+
+/// Queues the non-blocking form of a pop after MULTI.
+fn queue_pop(
+    server: &Server,
+    client: &mut Client,
+    pop: BlockingPop,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    let command = pop.non_blocking_command();
+    let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
+    let queued = queue_in_session(server, client, &words, out);
+    if let Some(queue) = client.queue.as_mut().filter(|_| queued) {
+        queue.writes = true;
+        pop.destination().into_iter().for_each(|key| queue.add_written_key(key));
+        queue.push_with_arguments(QueuedCommand::Pop(pop), argv);
+    }
+    client.sync_with_session();
 }
 
 fn pop_or_block(

@@ -1,5 +1,5 @@
-//! EXEC: the session runs the queued commands; the server replaces the replies of the commands that
-//! the session does not know.
+//! EXEC: the session runs the commands that it has queued; the server runs its own and puts all
+//! replies in order.
 
 use lsmkv::Reply;
 
@@ -13,7 +13,7 @@ use crate::resp::Writer;
 /// Runs EXEC and writes its reply.
 pub(crate) fn exec(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Writer<'_>) {
     if argv.len() != 1 {
-        run_in_session(server, client, argv, out, |_, _| ());
+        run_in_session(server, client, argv, out);
         return client.sync_with_session();
     }
     let queue = client.queue.take().unwrap_or_default();
@@ -22,11 +22,12 @@ pub(crate) fn exec(server: &Server, client: &mut Client, argv: &[&[u8]], out: &m
         return client.sync_with_session();
     }
     match client.session.command(argv) {
-        Ok(Reply::Array(replies)) if replies.len() == queue.commands.len() => {
+        Ok(Reply::Array(replies)) => {
             client.has_written |= queue.writes;
-            out.array(replies.len());
-            for (queued, reply) in queue.commands.iter().zip(replies) {
-                answer_queued(server, client, queued, reply, out);
+            out.array(queue.commands.len());
+            let mut replies = replies.into_iter();
+            for queued in &queue.commands {
+                answer_queued(server, client, queued, &mut replies, out);
             }
             serve_blocked_clients(server, &queue);
         }
@@ -54,16 +55,18 @@ fn exec_streamed(
     }
 }
 
+/// Writes the reply of a queued command. `replies` are those of the session.
 fn answer_queued(
     server: &Server,
     client: &mut Client,
     queued: &QueuedCommand,
-    reply: Reply,
+    replies: &mut impl Iterator<Item = Reply>,
     out: &mut Writer<'_>,
 ) {
+    let mut reply = || replies.next().unwrap_or(Reply::Nil);
     match queued {
-        QueuedCommand::Session => out.reply(&reply),
-        QueuedCommand::Pop(pop) => match reply {
+        QueuedCommand::Session => out.reply(&reply()),
+        QueuedCommand::Pop(pop) => match reply() {
             Reply::Nil | Reply::NilArray => out.reply(&pop.empty_reply()),
             reply => out.reply(&pop.adapt_reply(reply)),
         },

@@ -1,7 +1,7 @@
 //! The commands between MULTI and EXEC.
 //!
-//! The session queues the commands of the store. This queue records, in the same order, which part
-//! of the program answers each command at EXEC.
+//! The session queues its own commands and those of the store. This queue holds the server's, and
+//! records for all of them, in order, which part of the program answers at EXEC.
 
 use super::blocking_pop::BlockingPop;
 

@@ -48,7 +48,7 @@ impl Drop for Stop<'_> {
 }
 
 #[test]
-fn a_store_in_use_can_be_looked_at_and_is_not_disturbed() {
+fn a_store_in_use_can_be_inspected_and_is_not_disturbed() {
     let scratch = Scratch::new();
     let store = scratch.arg("store");
     fill(&scratch.path("store"));
@@ -90,7 +90,7 @@ fn levels_and_stats_are_pictures_for_people_and_json_for_programs() {
         assert!(value.as_object().unwrap().len() > 2, "{json}");
     }
     assert_eq!(run(&["stats", &scratch.arg("nothing")]).code, 1);
-    assert!(!scratch.path("nothing").exists(), "a look made a store");
+    assert!(!scratch.path("nothing").exists(), "inspect created a store");
 }
 
 #[test]

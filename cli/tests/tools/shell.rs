@@ -55,7 +55,7 @@ fn standard_input_is_one_session_with_quotes_over_lines() {
 }
 
 #[test]
-fn dot_commands_look_at_the_store_that_is_open() {
+fn dot_commands_inspect_the_store_that_is_open() {
     let scratch = Scratch::new();
     let (store, file) = (scratch.arg("store"), scratch.arg("file.json"));
     let script =

@@ -108,7 +108,7 @@ fn a_directory_shows_its_levels() {
     fill(&scratch.path("store"));
     let watch = ["watch", &store, "--interval", "0.2"];
     let Some(terminal) = Terminal::run(&scratch, &watch, "tools::watch::directory") else { return };
-    let screen = terminal.shows("a second look", |screen| screen.contains("tables came"));
+    let screen = terminal.shows("a second refresh", |screen| screen.contains("tables came"));
     for part in
         [&store, "(Ctrl-C ends)", "meta ", "data ", "score ", "  L0 ", "█", "keys_estimated"]
     {
@@ -126,7 +126,7 @@ fn a_server_shows_its_operations() {
     let url = format!("unix://{socket}");
     let watch = ["watch", &url, "--interval", "0.2"];
     let Some(terminal) = Terminal::run(&scratch, &watch, "tools::watch::server") else { return };
-    terminal.shows("a first look", |screen| screen.contains("operations/s"));
+    terminal.shows("a first refresh", |screen| screen.contains("operations/s"));
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| write_until(&socket, &stop));

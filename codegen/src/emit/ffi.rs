@@ -37,10 +37,8 @@ const IMPORTS: &[(&str, &[&str])] = &[
         "crate::ffi::argv",
         &[
             "Argv",
-            "choice",
             "member_bound",
             "member_bound_text",
-            "number_text",
             "score_bound",
             "score_bound_text",
             "signed_count",
@@ -52,7 +50,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("crate::ffi::boundary", &["read_call", "write_call"]),
     ("crate::ffi::buffer", &["lsmkv_buf"]),
     ("crate::ffi::err", &["lsmkv_err"]),
-    ("crate::ffi::flags", &["Flags"]),
+    ("crate::ffi::flags", &["Flags", "choice"]),
     ("crate::ffi::handle", &["lsmkv_db"]),
     ("crate::ffi", &["odd"]),
     ("crate::ffi::output", &["WriteOutput", "WriteReply", "number"]),
@@ -214,16 +212,12 @@ fn conversion(function: &Function, parameter: &Parameter) -> String {
             format!("let {name} = target.weights({name:?}, {name}, keys.len())?;\n")
         }
         ParameterKind::Optional => format!("let {name} = target.optional({name:?}, {name})?;\n"),
-        ParameterKind::Int | ParameterKind::Offset | ParameterKind::Database => {
+        ParameterKind::Int
+        | ParameterKind::Offset
+        | ParameterKind::Database
+        | ParameterKind::Double => {
             if words {
                 format!("let {name} = text({name});\n")
-            } else {
-                String::new()
-            }
-        }
-        ParameterKind::Double => {
-            if words {
-                format!("let {name} = number_text({name});\n")
             } else {
                 String::new()
             }
@@ -305,7 +299,7 @@ fn given(function: &Function) -> Vec<String> {
             | ParameterKind::FieldPairs
             | ParameterKind::KeyPairs => out.push(format!("&{name}")),
             // The method takes a number of any precision as text.
-            ParameterKind::Double if float => out.push(format!("number_text({name}).as_bytes()")),
+            ParameterKind::Double if float => out.push(format!("text({name}).as_bytes()")),
             _ => out.push(name.to_owned()),
         }
     }
@@ -327,7 +321,6 @@ fn record(function: &Function) -> String {
         let name = parameter.name;
         match parameter.kind {
             ParameterKind::Key | ParameterKind::Bytes => fixed.push(name.to_owned()),
-            ParameterKind::Double => fixed.push(format!("number_text({name}).as_bytes()")),
             ParameterKind::Keys | ParameterKind::Items => rest = Some(name.to_owned()),
             ParameterKind::FieldPairs | ParameterKind::KeyPairs => {
                 rest = Some(format!("{name}.iter().flat_map(|(a, b)| [*a, *b])"));
@@ -383,7 +376,12 @@ fn argument(function: &Function, name: &str) -> Result<String, String> {
         ParameterKind::Key | ParameterKind::Bytes => format!("argv.push({name});\n"),
         ParameterKind::Keys | ParameterKind::Items => format!("argv.extend(&{name});\n"),
         ParameterKind::Choice(_) => format!("argv.word({name});\n"),
-        ParameterKind::Scored => "argv.scored(scores, &items);\n".to_owned(),
+        ParameterKind::Scored => {
+            return Err(format!(
+                "{} takes scores, which only a body in ffi::odd reads",
+                function.name
+            ));
+        }
         ParameterKind::Flags(list, _) => {
             list.iter().map(|flag| format!("argv.flag(flags, LSMKV_{flag}, {flag:?});\n")).collect()
         }
@@ -400,6 +398,7 @@ fn odd(function: &Function) -> String {
         | ParameterKind::Items
         | ParameterKind::FieldOperations
         | ParameterKind::Room => format!("&{}", parameter.name),
+        ParameterKind::Scored => format!("&{}, scores", parameter.name),
         _ => parameter.name.to_owned(),
     });
     let outputs = outputs(&function.output).into_iter().map(|(name, _)| format!("&{name}"));

@@ -58,7 +58,7 @@ const COMMANDS: &[Command] = &[
         Write,
         &[STRING, Optional(&[Many(&[OneOf(&[GET, SET, INCRBY])])])],
         ReplyKind::Varies,
-        "O(N), N being the number of operations",
+        "O(N), N being the number of operations; plus the length of the value, if it changes",
         "Reads and writes integers of any width inside a value.",
     )
     .parsed_by_hand("OVERFLOW applies to the operations that follow it")
@@ -98,7 +98,7 @@ const COMMANDS: &[Command] = &[
             Many(&[STRING]),
         ],
         ReplyKind::Int,
-        "O(N), N being the total length of the values",
+        "O(N*M), N being the length of the longest value, M the number of values",
         "Combines values bit by bit and stores the result.",
     )
     .functions(&[Function::words(

@@ -26,7 +26,6 @@ const COMMANDS: &[Command] = &[
         GIVEN,
         "Deletes fields. A hash without fields is deleted.",
     )
-    .flags(Flags::FREES_SPACE)
     .output("deleted", "the number of fields deleted")
     .python("hdel", &[("name", ""), ("*keys", "")]),
     Command::new(
@@ -71,7 +70,6 @@ const COMMANDS: &[Command] = &[
         GIVEN,
         "Returns the values of fields and deletes the fields.",
     )
-    .flags(Flags::FREES_SPACE)
     .parsed_by_hand(
         "the type of the key is checked before the grammar, which has errors of its own",
     )

@@ -17,7 +17,8 @@ pub(crate) const GROUP: Group = Group { module: "key", title: "Keys", commands: 
 const NAME: Arg = Key("key");
 const NAMES: Arg = Many(&[NAME]);
 const GIVEN: &str = "O(N), N being the number of keys given";
-const COPIED: &str = "O(N), N being the number of members";
+const COPIED: &str = "O(N), N being the number of members, or the length of a string";
+const NEW_EXPIRY: &str = "O(1); for a string O(N), N being its length";
 const FLUSH_MODE: Arg = Optional(&[OneOf(&[&[Word("ASYNC")], &[Word("SYNC")]])]);
 const CONDITION: Arg = Optional(&[OneOf(&[
     &[Word("NX")],
@@ -48,8 +49,8 @@ const fn expires(
     summary: &'static str,
     functions: &'static [Function],
 ) -> Command {
-    Command::new(name, since, Write, args, ReplyKind::Flag, "O(1)", summary)
-        .flags(Flags::ANY_TYPE.and(Flags::STRICT).and(Flags::FREES_SPACE))
+    Command::new(name, since, Write, args, ReplyKind::Flag, NEW_EXPIRY, summary)
+        .flags(Flags::ANY_TYPE.and(Flags::STRICT))
         .parsed_by_hand(
             "options are read before the time, and unknown ones have an error of their own",
         )
@@ -95,11 +96,11 @@ const COMMANDS: &[Command] = &[
         .statuses(&["INVALID: both are the same key", NO_DATABASE]),
     ])
     .python_by_hand(),
-    Command::new("DBSIZE", "1.0.0", Read, &[], ReplyKind::Int, "O(N), N being the number of keys; O(1) if none was added or deleted since the last call", "Returns the number of keys.")
+    Command::new("DBSIZE", "1.0.0", Read, &[], ReplyKind::Int, "O(N), N being the number of keys; O(1) if no key was set, added or deleted, and none expired, since the last call", "Returns the number of keys.")
         .flags(Flags::ANY_TYPE)
         .python("dbsize", &[]),
     Command::new("DEL", "1.0.0", Write, &[NAMES], ReplyKind::Int, GIVEN, "Deletes keys.")
-        .flags(Flags::ANY_TYPE.and(Flags::STRICT).and(Flags::FREES_SPACE))
+        .flags(Flags::ANY_TYPE.and(Flags::STRICT))
         .output("deleted", "the number of keys deleted")
         .python("delete", &[("*names", "")]),
     Command::new("EXISTS", "1.0.0", Read, &[NAMES], ReplyKind::Int, GIVEN, "Counts the keys that exist. A key that is given twice counts twice.")
@@ -147,8 +148,8 @@ const COMMANDS: &[Command] = &[
     ]),
     time_of("EXPIRETIME", "7.0.0", "Returns the Unix time in seconds at which a key expires.")
         .python("expiretime", &[("key", "")]),
-    Command::new("FLUSHALL", "1.0.0", Alone, &[FLUSH_MODE], ReplyKind::Ok, "O(1)", "Deletes all keys of all databases.")
-        .flags(Flags::ANY_TYPE.and(Flags::FREES_SPACE))
+    Command::new("FLUSHALL", "1.0.0", Alone, &[FLUSH_MODE], ReplyKind::Ok, "O(N), N being the number of databases", "Deletes all keys of all databases.")
+        .flags(Flags::ANY_TYPE)
         .parsed_by_hand("both modes do the same")
         .functions(&[Function::words(
             "flushall",
@@ -160,7 +161,7 @@ const COMMANDS: &[Command] = &[
         )])
         .python_by_hand(),
     Command::new("FLUSHDB", "1.0.0", Alone, &[FLUSH_MODE], ReplyKind::Ok, "O(1)", "Deletes all keys of the database.")
-        .flags(Flags::ANY_TYPE.and(Flags::FREES_SPACE))
+        .flags(Flags::ANY_TYPE)
         .parsed_by_hand("both modes do the same")
         .functions(&[Function::words(
             "flushdb",
@@ -212,7 +213,7 @@ const COMMANDS: &[Command] = &[
         "OBJECT ENCODING: returns the name of the encoding in which Redis would store a value.",
     )])
     .python_by_hand(),
-    Command::new("PERSIST", "2.2.0", Write, &[NAME], ReplyKind::Flag, "O(1)", "Removes the expiry of a key.")
+    Command::new("PERSIST", "2.2.0", Write, &[NAME], ReplyKind::Flag, NEW_EXPIRY, "Removes the expiry of a key.")
         .flags(Flags::ANY_TYPE.and(Flags::STRICT))
         .python("persist", &[("name", "")]),
     expires("PEXPIRE", "2.6.0", &[NAME, Int("milliseconds"), CONDITION], "Sets the time to live of a key in milliseconds.", &[
@@ -324,7 +325,7 @@ const COMMANDS: &[Command] = &[
         )])
         .python_by_hand(),
     Command::new("UNLINK", "4.0.0", Write, &[NAMES], ReplyKind::Int, GIVEN, "Deletes keys, exactly as DEL does.")
-        .flags(Flags::ANY_TYPE.and(Flags::STRICT).and(Flags::FREES_SPACE))
+        .flags(Flags::ANY_TYPE.and(Flags::STRICT))
         .output("deleted", "the number of keys deleted")
         .python("unlink", &[("*names", "")]),
 ];

@@ -92,7 +92,6 @@ const COMMANDS: &[Command] = &[
         "O(N+M), N being the number of keys, M the number of elements returned",
         "Pops elements from the first list that exists.",
     )
-    .flags(Flags::FREES_SPACE)
     .parsed_by_hand("numbers have errors of their own")
     .functions(&[Function::words(
         "lmpop",
@@ -106,7 +105,6 @@ const COMMANDS: &[Command] = &[
     .statuses(&["OUT_OF_RANGE: the count is 0"])])
     .python_by_hand(),
     Command::new("LPOP", "1.0.0", Write, &[LIST, Optional(&[Int("count")])], ReplyKind::Varies, POPPED, "Pops elements from the front of a list.")
-        .flags(Flags::FREES_SPACE)
         .parsed_by_hand("what is replied depends on the count")
         .functions(&[
             Function::method("lpop", "lpop", &[KEY], maybe_bytes_out("the element"), "LPOP: pops the first element."),
@@ -193,7 +191,6 @@ const COMMANDS: &[Command] = &[
         "Removes elements that equal this one: the first count, all if it is 0, the last ones if \
          it is negative.",
     )
-    .flags(Flags::FREES_SPACE)
     .output("removed", "the number of elements removed")
     .python("lrem", &[("name", ""), ("count", ""), ("value", "")]),
     Command::new(
@@ -224,10 +221,8 @@ const COMMANDS: &[Command] = &[
         "O(1)",
         "Removes all elements but those from start to stop, both included.",
     )
-    .flags(Flags::FREES_SPACE)
     .python("ltrim", &[("name", ""), ("start", ""), ("end", "")]),
     Command::new("RPOP", "1.0.0", Write, &[LIST, Optional(&[Int("count")])], ReplyKind::Varies, POPPED, "Pops elements from the end of a list.")
-        .flags(Flags::FREES_SPACE)
         .parsed_by_hand("what is replied depends on the count")
         .functions(&[
             Function::method("rpop", "rpop", &[KEY], maybe_bytes_out("the element"), "RPOP: pops the last element."),

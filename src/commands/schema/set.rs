@@ -15,8 +15,9 @@ const MEMBER: Arg = Member("member");
 const MEMBERS: Arg = Many(&[MEMBER]);
 const TO: Arg = Key("destination");
 const GIVEN: &str = "O(N), N being the number of members given";
-const ALL: &str = "O(N), N being the total number of members of the sets";
+const DIFFERENCE: &str = "O(N*M), N being the size of the first set, M the number of sets";
 const INTERSECTION: &str = "O(N*M), N being the size of the smallest set, M the number of sets";
+const UNION: &str = "O(N*log(M)), N being the total number of members, M the number of sets";
 const DRAWN: &str = "O(N), N being the number of members returned";
 
 /// A command that combines sets and returns the members.
@@ -46,8 +47,8 @@ const COMMANDS: &[Command] = &[
     )
     .flags(Flags::ONE_VALUE)
     .python("scard", &[("name", "")]),
-    combines("SDIFF", ALL, "Returns the members of the first set that no other set has."),
-    stores("SDIFFSTORE", ALL, "Stores the members of the first set that no other set has."),
+    combines("SDIFF", DIFFERENCE, "Returns the members of the first set that no other set has."),
+    stores("SDIFFSTORE", DIFFERENCE, "Stores the members of the first set that no other set has."),
     combines("SINTER", INTERSECTION, "Returns the members that all sets have."),
     Command::new(
         "SINTERCARD",
@@ -119,7 +120,6 @@ const COMMANDS: &[Command] = &[
         DRAWN,
         "Removes random members and returns them.",
     )
-    .flags(Flags::FREES_SPACE)
     .parsed_by_hand("what is replied depends on the count")
     .functions(&[
         Function::method(
@@ -175,9 +175,8 @@ const COMMANDS: &[Command] = &[
         GIVEN,
         "Removes members. A set without members is deleted.",
     )
-    .flags(Flags::FREES_SPACE)
     .output("removed", "the number of members removed")
     .python("srem", &[("name", ""), ("*values", "")]),
-    combines("SUNION", ALL, "Returns the members of any of the sets."),
-    stores("SUNIONSTORE", ALL, "Stores the members of any of the sets."),
+    combines("SUNION", UNION, "Returns the members of any of the sets."),
+    stores("SUNIONSTORE", UNION, "Stores the members of any of the sets."),
 ];

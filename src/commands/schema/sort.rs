@@ -9,7 +9,7 @@ use super::spec::{Arg, Command, Function, Group, Parameter, ParameterKind, Reply
 /// Sorting.
 pub(crate) const GROUP: Group = Group { module: "sort", title: "Sorting", commands: COMMANDS };
 
-const COST: &str = "O(N+M*log(M)), N being the number of elements, M the number returned";
+const COST: &str = "O(N*log(N)+M), N being the number of elements, M the number of values returned";
 const BY: Arg = Optional(&[Word("BY"), Bytes("pattern")]);
 const LIMIT: Arg = Optional(&[Word("LIMIT"), Int("offset"), Int("count")]);
 const GETS: Arg = Optional(&[Many(&[Word("GET"), Bytes("pattern")])]);

@@ -167,8 +167,6 @@ impl Flags {
     pub(crate) const ANY_TYPE: Self = Self(4);
     /// A strict batch fails if a key of this command is missing.
     pub(crate) const STRICT: Self = Self(8);
-    /// Leaves less data than before, so a full disk allows it.
-    pub(crate) const FREES_SPACE: Self = Self(16);
 
     /// The union of both sets of properties.
     pub(crate) const fn and(self, other: Self) -> Self {

@@ -89,7 +89,10 @@ const COMMANDS: &[Command] = &[
         "GET into memory of the caller: copies the value of a key to dst, which has room for \
              cap bytes.",
     )
-    .statuses(&["TOO_SMALL: the length is the one needed, and nothing was copied"])])
+    .statuses(&[
+        "TOO_SMALL: the length is the one needed, and nothing was copied",
+        "MISUSE: len is NULL, or dst is NULL and cap is not 0",
+    ])])
     .python_by_hand(),
     Command::new(
         "GETDEL",
@@ -100,7 +103,6 @@ const COMMANDS: &[Command] = &[
         "O(1)",
         "Returns the value of a key and deletes the key.",
     )
-    .flags(Flags::FREES_SPACE)
     .python("getdel", &[("name", "")]),
     Command::new(
         "GETEX",
@@ -108,7 +110,7 @@ const COMMANDS: &[Command] = &[
         Write,
         &[STRING, Optional(&[OneOf(&[EX, PX, EXAT, PXAT, &[Word("PERSIST")]])])],
         ReplyKind::Bulk,
-        "O(1)",
+        "O(1); O(N) if the expiry changes, N being the length of the value",
         "Returns the value of a key and changes its expiry.",
     )
     .parsed_by_hand("words are checked before numbers, and numbers only for a key that exists")

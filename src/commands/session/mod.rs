@@ -115,6 +115,29 @@ impl Session {
         self.queue.is_some()
     }
 
+    /// The number of commands queued since MULTI.
+    pub fn queued_commands(&self) -> usize {
+        self.queue.as_ref().map_or(0, Queue::len)
+    }
+
+    /// Makes EXEC fail with EXECABORT, as a refused command after MULTI does. Outside MULTI it does
+    /// nothing.
+    ///
+    /// ```
+    /// # let db = lsmkv::Db::open(":memory:", lsmkv::Options::default())?;
+    /// # let mut session = db.session();
+    /// session.command(&[b"MULTI"])?;
+    /// session.mark_dirty();
+    /// let reply = session.command(&[b"EXEC"])?;
+    /// assert!(matches!(reply, lsmkv::Reply::Error(text) if text.starts_with("EXECABORT")));
+    /// # Ok::<(), lsmkv::Error>(())
+    /// ```
+    pub fn mark_dirty(&mut self) {
+        if let Some(queue) = &mut self.queue {
+            queue.dirty = true;
+        }
+    }
+
     /// The approximate memory of the queued commands and the watched keys.
     pub fn held_bytes(&self) -> usize {
         self.queue.as_ref().map_or(0, |queue| queue.bytes) + self.watches.bytes()
@@ -160,10 +183,10 @@ impl Session {
         }
     }
 
-    /// Handles a refused command. It spoils the queue, and a refused EXEC ends it.
+    /// Handles a refused command. It makes EXEC fail, and a refused EXEC ends MULTI.
     fn refused(&mut self, known: Known, error: crate::error::Error) -> Result<Reply> {
         if known.0 != ConnectionCommand::Exec {
-            self.spoil();
+            self.mark_dirty();
             return Err(error);
         }
         self.end_multi();
@@ -173,22 +196,16 @@ impl Session {
 
     fn queue_command(&mut self, name: &[u8], argv: &[&[u8]]) -> Reply {
         let Some(entry) = find_command(name) else {
-            self.spoil();
+            self.mark_dirty();
             return unknown(argv);
         };
         if !fits(entry.command.arity, argv.len()) {
-            self.spoil();
+            self.mark_dirty();
             return Reply::Error(wrong_number(entry.command.name).message().to_owned());
         }
         match &mut self.queue {
             Some(queue) => queue.push(Queued::Command(entry), argv),
             None => Reply::Nil,
-        }
-    }
-
-    fn spoil(&mut self) {
-        if let Some(queue) = &mut self.queue {
-            queue.spoiled = true;
         }
     }
 
@@ -249,7 +266,7 @@ impl Session {
             return Ok(Some(Reply::Error("ERR EXEC without MULTI".to_owned())));
         };
         let watches = std::mem::take(&mut self.watches);
-        if queue.spoiled {
+        if queue.dirty {
             let text = "EXECABORT Transaction discarded because of previous errors.";
             return Ok(Some(Reply::Error(text.to_owned())));
         }

@@ -20,7 +20,7 @@ use crate::txn::watch::Watches;
 pub(super) struct Queue {
     commands: Vec<(Queued, Vec<Vec<u8>>)>,
     /// Whether a command was refused, so that EXEC fails.
-    pub(super) spoiled: bool,
+    pub(super) dirty: bool,
     /// The approximate memory of the commands.
     pub(super) bytes: usize,
 }
@@ -83,6 +83,10 @@ pub(super) struct Step<'a> {
 }
 
 impl Queue {
+    pub(super) fn len(&self) -> usize {
+        self.commands.len()
+    }
+
     pub(super) fn push(&mut self, what: Queued, argv: &[&[u8]]) -> Reply {
         const EACH: usize = 48;
         self.bytes += argv.iter().map(|arg| arg.len() + EACH).sum::<usize>() + EACH;

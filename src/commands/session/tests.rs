@@ -44,6 +44,29 @@ fn a_watched_key_that_expires_is_changed_and_its_removal_is_not() {
 }
 
 #[test]
+fn a_server_asks_what_is_queued_and_makes_exec_fail_without_a_command() {
+    let db = db();
+    let mut session = db.session();
+    session.mark_dirty();
+    say(&mut session, "MULTI");
+    for (line, queued) in [("SET k v", 1), ("PING", 2), ("WATCH k", 2), ("NOSUCH", 2), ("GET", 2)] {
+        say(&mut session, line);
+        assert_eq!(session.queued_commands(), queued, "{line}");
+    }
+    say(&mut session, "DISCARD");
+    assert_eq!(session.queued_commands(), 0);
+
+    say(&mut session, "MULTI");
+    say(&mut session, "SET k v");
+    session.mark_dirty();
+    assert!(
+        matches!(say(&mut session, "EXEC"), Reply::Error(text) if text.starts_with("EXECABORT"))
+    );
+    assert_eq!(db.get(b"k").unwrap(), None);
+    assert_eq!(say(&mut session, "SET k v"), Reply::OK, "the next transaction begins anew");
+}
+
+#[test]
 fn what_was_watched_is_forgotten_in_every_way_a_connection_forgets() {
     let db = db();
     let mut session = db.session();

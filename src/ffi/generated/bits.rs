@@ -2,12 +2,12 @@
 #![expect(unsafe_code, reason = "dereferences the caller's pointers")]
 
 use crate::commands::entries as entry;
-use crate::ffi::argv::{Argv, choice, text};
+use crate::ffi::argv::{Argv, text};
 use crate::ffi::bitfield::lsmkv_bitfield_op;
 use crate::ffi::boundary::{read_call, write_call};
 use crate::ffi::err::lsmkv_err;
-use crate::ffi::flags::Flags;
 use crate::ffi::flags::LSMKV_BIT;
+use crate::ffi::flags::{Flags, choice};
 use crate::ffi::handle::lsmkv_db;
 use crate::ffi::odd;
 use crate::ffi::output::WriteReply;

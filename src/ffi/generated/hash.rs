@@ -3,7 +3,7 @@
 
 use crate::commands::entries as entry;
 use crate::commands::stream;
-use crate::ffi::argv::{Argv, number_text, signed_count, text};
+use crate::ffi::argv::{Argv, signed_count, text};
 use crate::ffi::boundary::{read_call, write_call};
 use crate::ffi::buffer::lsmkv_buf;
 use crate::ffi::err::lsmkv_err;
@@ -256,16 +256,10 @@ pub unsafe extern "C" fn lsmkv_hincrbyfloat(
             let key = target.key("key", key, klen)?;
             let field = target.bytes("field", field, flen)?;
             if target.records() {
-                return target.record(
-                    &entry::HINCRBYFLOAT,
-                    &[key, field, number_text(increment).as_bytes()],
-                );
+                return target
+                    .record(&entry::HINCRBYFLOAT, &[key, field, text(increment).as_bytes()]);
             }
-            out.write(number(&target.db().hincrbyfloat(
-                key,
-                field,
-                number_text(increment).as_bytes(),
-            )?))
+            out.write(number(&target.db().hincrbyfloat(key, field, text(increment).as_bytes())?))
         })
     }
 }

@@ -3,10 +3,11 @@
 
 use crate::commands::entries as entry;
 use crate::commands::stream;
-use crate::ffi::argv::{Argv, choice, text, unsigned};
+use crate::ffi::argv::{Argv, text, unsigned};
 use crate::ffi::boundary::{read_call, write_call};
 use crate::ffi::buffer::lsmkv_buf;
 use crate::ffi::err::lsmkv_err;
+use crate::ffi::flags::choice;
 use crate::ffi::handle::lsmkv_db;
 use crate::ffi::output::{WriteOutput, WriteReply};
 use crate::ffi::reply::lsmkv_reply;

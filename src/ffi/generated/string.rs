@@ -3,7 +3,7 @@
 
 use crate::commands::entries as entry;
 use crate::commands::stream;
-use crate::ffi::argv::{Argv, number_text, text};
+use crate::ffi::argv::{Argv, text};
 use crate::ffi::boundary::{read_call, write_call};
 use crate::ffi::buffer::lsmkv_buf;
 use crate::ffi::err::lsmkv_err;
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn lsmkv_get(
 /// bytes. dst may be NULL if cap is 0. *len receives the length of the value.
 ///
 /// OK; NOT_FOUND; WRONGTYPE; TOO_SMALL: the length is the one needed, and nothing was copied;
-/// any of a read.
+/// MISUSE: len is NULL, or dst is NULL and cap is not 0; any of a read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_get_into(
     db: *mut lsmkv_db,
@@ -327,10 +327,9 @@ pub unsafe extern "C" fn lsmkv_incrbyfloat(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             if target.records() {
-                return target
-                    .record(&entry::INCRBYFLOAT, &[key, number_text(increment).as_bytes()]);
+                return target.record(&entry::INCRBYFLOAT, &[key, text(increment).as_bytes()]);
             }
-            out.write(number(&target.db().incrbyfloat(key, number_text(increment).as_bytes())?))
+            out.write(number(&target.db().incrbyfloat(key, text(increment).as_bytes())?))
         })
     }
 }

@@ -3,13 +3,13 @@
 
 use crate::commands::entries as entry;
 use crate::ffi::argv::{
-    Argv, choice, member_bound, member_bound_text, number_text, score_bound, score_bound_text,
-    signed_count, text, unsigned,
+    Argv, member_bound, member_bound_text, score_bound, score_bound_text, signed_count, text,
+    unsigned,
 };
 use crate::ffi::boundary::{read_call, write_call};
 use crate::ffi::buffer::lsmkv_buf;
 use crate::ffi::err::lsmkv_err;
-use crate::ffi::flags::Flags;
+use crate::ffi::flags::{Flags, choice};
 use crate::ffi::flags::{
     LSMKV_CH, LSMKV_GT, LSMKV_LT, LSMKV_MAXEX, LSMKV_MINEX, LSMKV_NX, LSMKV_REV, LSMKV_WITHSCORES,
     LSMKV_XX,
@@ -19,7 +19,7 @@ use crate::ffi::odd;
 use crate::ffi::output::{WriteOutput, WriteReply};
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::{Out, array, lsmkv_slice};
-use crate::ffi::status::{LSMKV_NOT_FOUND, LSMKV_SKIPPED, lsmkv_status};
+use crate::ffi::status::{LSMKV_NOT_FOUND, lsmkv_status};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
@@ -70,7 +70,6 @@ pub unsafe extern "C" fn lsmkv_zadd_opt(
         let changed = Out::emptied(changed, 0);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            let score = number_text(score);
             let member = target.bytes("member", member, mlen)?;
             let flags = Flags::checked(
                 flags,
@@ -82,16 +81,7 @@ pub unsafe extern "C" fn lsmkv_zadd_opt(
                     LSMKV_GT | LSMKV_LT,
                 ],
             )?;
-            let mut argv = Argv::new(&entry::ZADD);
-            argv.push(key);
-            argv.flag(flags, LSMKV_NX, "NX");
-            argv.flag(flags, LSMKV_XX, "XX");
-            argv.flag(flags, LSMKV_GT, "GT");
-            argv.flag(flags, LSMKV_LT, "LT");
-            argv.flag(flags, LSMKV_CH, "CH");
-            argv.own(score);
-            argv.push(member);
-            changed.run(target, &entry::ZADD, &argv, LSMKV_NOT_FOUND)
+            odd::zadd_opt(target, key, score, member, flags, &changed)
         })
     }
 }
@@ -100,7 +90,8 @@ pub unsafe extern "C" fn lsmkv_zadd_opt(
 /// scores[i]; there is at least one. *changed, which may be NULL, receives the number of
 /// members that are new or, with CH, changed.
 ///
-/// OK; WRONGTYPE; NOT_FLOAT: a score is NaN; INVALID: a flag; any of a write.
+/// OK; WRONGTYPE; NOT_FLOAT: a score is NaN; MISUSE: scores is NULL; INVALID: a flag; any of a
+/// write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_zadd_many(
     db: *mut lsmkv_db,
@@ -130,15 +121,7 @@ pub unsafe extern "C" fn lsmkv_zadd_many(
                     LSMKV_GT | LSMKV_LT,
                 ],
             )?;
-            let mut argv = Argv::new(&entry::ZADD);
-            argv.push(key);
-            argv.flag(flags, LSMKV_NX, "NX");
-            argv.flag(flags, LSMKV_XX, "XX");
-            argv.flag(flags, LSMKV_GT, "GT");
-            argv.flag(flags, LSMKV_LT, "LT");
-            argv.flag(flags, LSMKV_CH, "CH");
-            argv.scored(scores, &items);
-            changed.run(target, &entry::ZADD, &argv, LSMKV_NOT_FOUND)
+            odd::zadd_many(target, key, &items, scores, flags, &changed)
         })
     }
 }
@@ -165,7 +148,6 @@ pub unsafe extern "C" fn lsmkv_zadd_incr(
         let out = Out::emptied(out, 0.0);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            let increment = number_text(increment);
             let member = target.bytes("member", member, mlen)?;
             let flags = Flags::checked(
                 flags,
@@ -177,17 +159,7 @@ pub unsafe extern "C" fn lsmkv_zadd_incr(
                     LSMKV_GT | LSMKV_LT,
                 ],
             )?;
-            let mut argv = Argv::new(&entry::ZADD);
-            argv.push(key);
-            argv.flag(flags, LSMKV_NX, "NX");
-            argv.flag(flags, LSMKV_XX, "XX");
-            argv.flag(flags, LSMKV_GT, "GT");
-            argv.flag(flags, LSMKV_LT, "LT");
-            argv.flag(flags, LSMKV_CH, "CH");
-            argv.word("INCR");
-            argv.own(increment);
-            argv.push(member);
-            out.run(target, &entry::ZADD, &argv, LSMKV_SKIPPED)
+            odd::zadd_incr(target, key, increment, member, flags, &out)
         })
     }
 }
@@ -327,8 +299,7 @@ pub unsafe extern "C" fn lsmkv_zincrby(
             let key = target.key("key", key, klen)?;
             let member = target.bytes("member", member, mlen)?;
             if target.records() {
-                return target
-                    .record(&entry::ZINCRBY, &[key, number_text(increment).as_bytes(), member]);
+                return target.record(&entry::ZINCRBY, &[key, text(increment).as_bytes(), member]);
             }
             out.write(target.db().zincrby(key, increment, member)?)
         })

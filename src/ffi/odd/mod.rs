@@ -14,5 +14,6 @@ pub(super) use key::{r#type, type_number};
 pub(super) use scan::{hscan, scan, sscan, zscan};
 pub(super) use string::{get_into, getex, set_opt};
 pub(super) use zset::{
-    zadd, zpopmax, zpopmin, zrangebylex, zrangebyscore, zrangestore_bylex, zrangestore_byscore,
+    zadd, zadd_incr, zadd_many, zadd_opt, zpopmax, zpopmin, zrangebylex, zrangebyscore,
+    zrangestore_bylex, zrangestore_byscore,
 };

@@ -1,4 +1,4 @@
-//! Sorted sets: ZADD of one member, pops into two outputs, and ranges whose flag REV swaps the
+//! Sorted sets: ZADD, pops into two outputs, and ranges whose flag REV swaps the
 //! bounds of the command.
 
 use std::ops::Bound;
@@ -6,18 +6,22 @@ use std::ops::Bound;
 use crate::commands::entry::Entry;
 use crate::commands::{entries, stream};
 use crate::error::Result;
-use crate::ffi::argv::{Argv, number_text, text};
+use crate::ffi::argv::{Argv, text};
 use crate::ffi::buffer::lsmkv_buf;
-use crate::ffi::flags::{Flags, LSMKV_REV, LSMKV_WITHSCORES};
+use crate::ffi::flags::{
+    Flags, LSMKV_CH, LSMKV_GT, LSMKV_LT, LSMKV_NX, LSMKV_REV, LSMKV_WITHSCORES, LSMKV_XX,
+};
 use crate::ffi::output::{WriteOutput, WriteReply};
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::Out;
-use crate::ffi::status::{LSMKV_NOT_FOUND, lsmkv_status};
+use crate::ffi::status::{LSMKV_NOT_FOUND, LSMKV_SKIPPED, lsmkv_status};
 use crate::ffi::target::CommandTarget;
 use crate::txn::Db;
+use crate::types::number::not_a_float;
 use crate::types::{By, ZAdd, ZRange};
 
-/// Adds one member by a direct call: ZADD is too frequent to go through words.
+// ZADD goes straight to its method: it is too frequent to print scores and parse them again.
+
 pub(crate) fn zadd(
     target: &CommandTarget<'_>,
     key: &[u8],
@@ -26,9 +30,86 @@ pub(crate) fn zadd(
     added: &Out<i64>,
 ) -> Result<lsmkv_status> {
     if target.records() {
-        return target.record(&entries::ZADD, &[key, number_text(score).as_bytes(), member]);
+        return target.record(&entries::ZADD, &[key, text(score).as_bytes(), member]);
     }
     added.write(target.db().zadd(key, &[(score, member)], ZAdd::default())?)
+}
+
+pub(crate) fn zadd_opt(
+    target: &CommandTarget<'_>,
+    key: &[u8],
+    score: f64,
+    member: &[u8],
+    flags: Flags,
+    changed: &Out<i64>,
+) -> Result<lsmkv_status> {
+    zadd_many(target, key, &[member], &[score], flags, changed)
+}
+
+pub(crate) fn zadd_many(
+    target: &CommandTarget<'_>,
+    key: &[u8],
+    items: &[&[u8]],
+    scores: &[f64],
+    flags: Flags,
+    changed: &Out<i64>,
+) -> Result<lsmkv_status> {
+    if target.records() {
+        let mut argv = zadd_argv(key, flags);
+        argv.scored(scores, items);
+        return target.run(&entries::ZADD, &argv);
+    }
+    check_scores(scores)?;
+    let members: Vec<_> = scores.iter().copied().zip(items.iter().copied()).collect();
+    changed.write(target.db().zadd(key, &members, zadd_options(flags))?)
+}
+
+pub(crate) fn zadd_incr(
+    target: &CommandTarget<'_>,
+    key: &[u8],
+    increment: f64,
+    member: &[u8],
+    flags: Flags,
+    out: &Out<f64>,
+) -> Result<lsmkv_status> {
+    if target.records() {
+        let mut argv = zadd_argv(key, flags);
+        argv.word("INCR");
+        argv.scored(&[increment], &[member]);
+        return target.run(&entries::ZADD, &argv);
+    }
+    check_scores(&[increment])?;
+    match target.db().zadd_incr(key, increment, member, zadd_options(flags))? {
+        Some(score) => out.write(score),
+        None => Ok(LSMKV_SKIPPED),
+    }
+}
+
+/// Fails for a NaN, also where the method would not look at the score.
+fn check_scores(scores: &[f64]) -> Result<()> {
+    if scores.iter().any(|score| score.is_nan()) { Err(not_a_float()) } else { Ok(()) }
+}
+
+fn zadd_options(flags: Flags) -> ZAdd {
+    ZAdd {
+        nx: flags.has(LSMKV_NX),
+        xx: flags.has(LSMKV_XX),
+        gt: flags.has(LSMKV_GT),
+        lt: flags.has(LSMKV_LT),
+        ch: flags.has(LSMKV_CH),
+    }
+}
+
+/// ZADD with its key and options, for a batch.
+fn zadd_argv(key: &[u8], flags: Flags) -> Argv<'_> {
+    let mut argv = Argv::new(&entries::ZADD);
+    argv.push(key);
+    argv.flag(flags, LSMKV_NX, "NX");
+    argv.flag(flags, LSMKV_XX, "XX");
+    argv.flag(flags, LSMKV_GT, "GT");
+    argv.flag(flags, LSMKV_LT, "LT");
+    argv.flag(flags, LSMKV_CH, "CH");
+    argv
 }
 
 pub(crate) fn zpopmin(

@@ -258,10 +258,10 @@ proptest! {
     }
 }
 
-/// Each moment has the size of its own keys, also while some writers make and remove keys and
+/// Each read point has the count of its own keys, also while some writers add and remove keys and
 /// others only replace records.
 #[test]
-fn sizes_are_those_of_their_moment_under_writers_of_both_kinds() {
+fn counts_are_those_of_their_read_point_under_writers_of_both_kinds() {
     let db = Db::open(":memory:", Options::default()).unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -285,20 +285,20 @@ fn sizes_are_those_of_their_moment_under_writers_of_both_kinds() {
             });
         }
         for _ in 0..2000 {
-            // One that is remembered, and a moment it may or may not hold for.
+            // A count that is kept, and a snapshot for which it may or may not hold.
             db.dbsize().unwrap();
-            let moment = db.snapshot().unwrap();
-            assert_eq!(moment.dbsize().unwrap(), listed(&moment));
+            let snapshot = db.snapshot().unwrap();
+            assert_eq!(snapshot.dbsize().unwrap(), listed(&snapshot));
         }
         done.store(true, Ordering::Relaxed);
     });
     assert_eq!(db.dbsize().unwrap(), listed(&db));
 }
 
-/// A reader of an earlier moment must not be told the number of a later one, nor leave its own
-/// for it.
+/// A reader at an earlier read point must not get the count of a later one, nor leave its own for
+/// it.
 #[test]
-fn a_size_is_that_of_the_moment_that_is_looked_at() {
+fn a_count_is_that_of_the_read_point() {
     let db = Db::open(":memory:", Options::default()).unwrap();
     db.set(b"a", b"v").unwrap();
     db.read(|tx| {

@@ -1,4 +1,5 @@
-//! Tables that are judged: what goes unread, what is rewritten, and what must stay, at bad moments.
+//! Garbage estimation: which tables are dropped unread, which are rewritten, and what must stay
+//! while other threads write.
 
 use crate::encoding::keys::{prefix, row_key};
 use crate::encoding::tombstones::TombstoneStats;
@@ -118,7 +119,7 @@ fn rows_of_a_version_being_built_are_not_dropped_unread() {
 }
 
 #[test]
-fn what_is_written_while_a_table_is_judged_stays() {
+fn what_is_written_during_an_estimation_stays() {
     let setting = Setting::new();
     let db = setting.open();
     add(&db, b"h", 0..10);
@@ -193,7 +194,7 @@ fn a_persist_that_stalls_across_expiry_and_reclaim_keeps_every_member() {
     expire_at(&db, b"h", 1000);
     db.compact().unwrap();
     db.write(&[b"h"], |tx| {
-        let record = tx.record(b"h")?.expect("it is alive at the time this command looks at");
+        let record = tx.record(b"h")?.expect("it is alive at the time of this command");
         setting.clock.set(5000);
         assert_eq!(reclaim(&db), (0, 0, 0));
         tx.put_record(b"h", with_expiry(&record.bytes, 0).unwrap())
@@ -278,9 +279,9 @@ fn a_table_of_many_collections_is_rewritten_when_half_of_them_are_gone() {
     for n in 0..600 {
         db.del(&[&key(n)]).unwrap();
     }
-    let wasted = || stats(&db).garbage_bytes as f64 / stats(&db).trees[1].levels[6].bytes as f64;
+    let garbage = || stats(&db).garbage_bytes as f64 / stats(&db).trees[1].levels[6].bytes as f64;
     assert_eq!(reclaim(&db).1, 0, "a fifth is not worth it");
-    assert!((0.05..0.4).contains(&wasted()), "{}", wasted());
+    assert!((0.05..0.4).contains(&garbage()), "{}", garbage());
     for n in 600..2400 {
         db.del(&[&key(n)]).unwrap();
     }
@@ -336,7 +337,7 @@ fn the_tables_of_a_queue_go_unread_as_it_is_consumed() {
 
 /// Tables that follow one another are moved, not merged: a filter never sees them.
 #[test]
-fn waste_is_found_before_a_table_is_moved() {
+fn garbage_is_found_before_a_table_is_moved() {
     let mut setting = Setting::new();
     small(&mut setting);
     let db = setting.open();
@@ -374,21 +375,21 @@ fn rows_of_a_record_that_this_version_cannot_read_are_not_waste() {
 }
 
 #[test]
-fn threads_judge_by_themselves_within_the_interval() {
+fn threads_estimate_by_themselves_within_the_interval() {
     let mut setting = Setting::new();
     setting.options.reclaim_interval_s = 1;
     let db = setting.open();
     add(&db, b"h", 0..1000);
     db.compact().unwrap();
     db.del(&[b"h"]).unwrap();
-    until("no table was judged", || stats(&db).drops == 1);
+    until("no table was estimated", || stats(&db).drops == 1);
     assert_eq!(entries(&db, DATA), 0);
     assert!(stats(&db).garbage_estimate_age_ms < 30_000);
     db.close().unwrap();
 }
 
 #[test]
-fn without_an_interval_nothing_is_judged_unasked() {
+fn without_an_interval_nothing_is_estimated_unasked() {
     let mut setting = Setting::new();
     setting.options.reclaim_interval_s = 0;
     let db = setting.open();

@@ -1,5 +1,5 @@
-//! Stories of reclaim that need a hand inside: moments, times and versions that commands do not
-//! show. Those that commands can tell are in tests/reclaim.rs.
+//! Tests of reclaim that control timing, the clock and versions, which commands do not show. Those
+//! that need only commands are in tests/reclaim.rs.
 
 mod cleaning;
 mod garbage;

@@ -55,8 +55,8 @@ fn databases_beyond_the_number_of_this_open_are_left_alone() {
     sound(&db);
 }
 
-/// Between the commit that empties a database and the moment commands go by it, readers look into
-/// the old space.
+/// After the commit that empties a database, readers use the old space until commands see the new
+/// one.
 #[test]
 fn a_space_that_commands_still_use_is_not_dead() {
     let setting = Setting::new();

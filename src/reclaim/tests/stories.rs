@@ -1,4 +1,4 @@
-//! Expiry, deletes, snapshots and versions being built, against compactions at bad moments.
+//! Expiry, deletes, snapshots and unfinished versions while compactions run.
 
 use crate::encoding::keys::{prefix, row_key};
 use crate::encoding::meta::{Body, Header, encode_collection, with_expiry};
@@ -34,7 +34,7 @@ fn the_rows_of_an_expired_key_go_with_it_and_not_before() {
 
 #[test]
 fn rows_of_an_expired_key_stay_while_its_record_does() {
-    // Presence counts, never expiry: a filter of rows that judged by the clock would drop rows
+    // Presence counts, never expiry: a filter of rows that went by the clock would drop rows
     // whose record a transaction with an earlier time can still make permanent.
     let setting = Setting::new();
     let db = setting.open();
@@ -57,7 +57,7 @@ fn a_persist_that_stalls_across_expiry_and_compaction_keeps_every_member() {
     expire_at(&db, b"h", 1000);
     db.flush().unwrap();
     db.write(&[b"h"], |tx| {
-        let record = tx.record(b"h")?.expect("it is alive at the time this command looks at");
+        let record = tx.record(b"h")?.expect("it is alive at the time of this command");
         setting.clock.set(5000);
         db.compact()?;
         db.compact()?;
@@ -77,7 +77,7 @@ fn what_was_dropped_as_expired_never_comes_back_with_the_clock() {
     add(&db, b"h", 0..50);
     expire_at(&db, b"h", 1000);
     setting.clock.set(1000);
-    // Held up in the memtable the record is not judged: but the time is.
+    // A record in the memtable is not filtered, but the time is remembered.
     db.flush().unwrap();
     add(&db, b"late", 0..5);
     expire_at(&db, b"late", 900);
@@ -150,7 +150,7 @@ fn more_snapshots_than_lanes_each_keep_their_own_rows() {
 }
 
 #[test]
-fn what_is_written_while_a_compaction_runs_is_not_judged_by_it() {
+fn what_is_written_while_a_compaction_runs_is_not_filtered_by_it() {
     let setting = Setting::new();
     let db = setting.open();
     add(&db, b"a", 0..10);

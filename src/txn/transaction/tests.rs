@@ -39,7 +39,7 @@ fn conflicts(db: &Db, inside: impl FnOnce(&Transaction), meanwhile: impl FnOnce(
 }
 
 #[test]
-fn a_transaction_sees_its_moment_and_its_own_writes_and_others_see_neither() {
+fn a_transaction_sees_its_read_point_and_its_own_writes_and_others_see_neither() {
     for db in both() {
         db.set(b"a", b"1").unwrap();
         let txn = db.begin().unwrap();
@@ -294,16 +294,16 @@ fn emptying_or_swapping_a_database_counts_for_keys_that_are_there_before_or_afte
     let db = db();
     let one = db.select(1).unwrap();
     let flush = |db: &Db| db.flushdb().unwrap();
-    let look = |txn: &Transaction| drop(txn.get(b"k").unwrap());
-    assert!(!conflicts(&db, look, flush), "never there");
-    assert!(!conflicts(&db, look, |_| one.flushdb().unwrap()), "another database");
+    let read = |txn: &Transaction| drop(txn.get(b"k").unwrap());
+    assert!(!conflicts(&db, read, flush), "never there");
+    assert!(!conflicts(&db, read, |_| one.flushdb().unwrap()), "another database");
     db.set(b"k", b"v").unwrap();
-    assert!(conflicts(&db, look, flush), "there before");
+    assert!(conflicts(&db, read, flush), "there before");
     one.set(b"k", b"v").unwrap();
-    assert!(conflicts(&db, look, |db| db.swapdb(0, 1).unwrap()), "there after");
+    assert!(conflicts(&db, read, |db| db.swapdb(0, 1).unwrap()), "there after");
     db.flushall().unwrap();
     assert!(conflicts(&db, |txn| txn.set(b"k", b"v").unwrap(), flush), "written");
-    assert!(!conflicts(&db, look, |db| {
+    assert!(!conflicts(&db, read, |db| {
         db.swapdb(0, 1).unwrap();
         db.swapdb(0, 1).unwrap();
     }));
@@ -361,7 +361,7 @@ fn a_clock_that_steps_back_after_an_expiry_hides_no_conflict() {
 }
 
 #[test]
-fn a_snapshot_keeps_its_moment_time_and_databases() {
+fn a_snapshot_keeps_its_read_point_time_and_databases() {
     let (db, clock) = with_clock();
     let one = db.select(1).unwrap();
     db.set(b"k", b"v").unwrap();

@@ -86,7 +86,7 @@ fn bits_are_counted_in_bytes_or_bits() {
 }
 
 #[test]
-fn counting_agrees_with_looking_at_every_bit() {
+fn counting_agrees_with_testing_every_bit() {
     let value: Vec<u8> = (0u32..40).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let set = |at: usize| value[at / 8] >> (7 - at % 8) & 1 == 1;
     for start in 0..320usize {

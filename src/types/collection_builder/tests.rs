@@ -147,7 +147,8 @@ fn stored_results_are_those_that_are_replied_however_large() {
     sound(&db);
 }
 
-/// The rows of a big COPY reach the tables, and a compaction judges them, before its record comes.
+/// The rows of a big COPY reach the tables, and a compaction filters them, before its record
+/// is written.
 #[test]
 fn a_big_copy_half_written_when_a_filter_runs_loses_nothing_and_shows_nothing() {
     for key in KEYS {
@@ -211,10 +212,10 @@ fn after_a_power_cut_a_big_command_is_there_whole_or_not_at_all() {
         let db = narrow(&fs, &options);
         fill(&db, 120);
         db.sync().unwrap();
-        let moments: Arc<Mutex<Vec<MemFs>>> = Arc::default();
-        let album = Arc::clone(&moments);
+        let photographs: Arc<Mutex<Vec<MemFs>>> = Arc::default();
+        let album = Arc::clone(&photographs);
         fs.on_sync(move |fs, _| album.lock().push(fs.deep_clone()));
-        let (album, of, other) = (Arc::clone(&moments), fs.clone(), db.clone());
+        let (album, of, other) = (Arc::clone(&photographs), fs.clone(), db.clone());
         db.store().spills().after_spills(move |spills| {
             album.lock().push(of.deep_clone());
             if spills % 3 == 0 {
@@ -226,12 +227,12 @@ fn after_a_power_cut_a_big_command_is_there_whole_or_not_at_all() {
             assert!(db.copy(key, &[b"copy of ", key].concat(), true).unwrap());
         }
         db.store().spills().after_spills(|_| {});
-        let photographed = moments.lock().len();
+        let photographed = photographs.lock().len();
         assert!(photographed > 20, "{photographed}");
         let mut absent = 0;
-        for moment in moments.lock().drain(..) {
+        for photograph in photographs.lock().drain(..) {
             for mode in [CrashMode::DropUnsynced, CrashMode::Chaotic] {
-                let db = open(&moment.crash_clone(seed, mode), &options);
+                let db = open(&photograph.crash_clone(seed, mode), &options);
                 for (key, before) in KEYS.iter().zip(&before) {
                     assert_eq!(shown(&db, key), *before, "the source");
                     let copy = shown(&db, &[b"copy of ", *key].concat());
@@ -282,7 +283,7 @@ fn a_disk_that_fills_up_in_the_middle_leaves_nothing_visible() {
     sound(&db);
 }
 
-/// Rows that were spilled are newer than the moment the transaction reads at.
+/// Rows that were spilled are newer than the transaction's read point.
 #[test]
 fn later_commands_of_the_same_transaction_find_what_was_spilled() {
     let db = narrow(&MemFs::untracked(), &options());

@@ -19,13 +19,13 @@ fn sum(stats: &Stats, tree: usize, of: impl Fn(&LevelStats) -> u64) -> u64 {
     stats.trees[tree].levels.iter().map(of).sum()
 }
 
-/// Blocks of the data tree that were looked at so far.
+/// Blocks of the data tree accessed so far.
 fn blocks(db: &Db) -> u64 {
     let data = &db.engine_stats().trees[DATA];
     data.cache_hits + data.cache_misses
 }
 
-/// A command, how many blocks it may look at, and its run.
+/// A command, how many blocks it may access, and its run.
 type Step<'a> = (&'a str, RangeInclusive<u64>, &'a dyn Fn());
 
 #[test]

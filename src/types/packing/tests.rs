@@ -189,7 +189,7 @@ fn what_a_transaction_could_not_write_again_has_rows() {
     assert_eq!((db.hlen(b"h").unwrap(), db.hlen(b"small").unwrap()), (1, 1));
 }
 
-/// What is set aside for removals on a full disk is a segment of the log.
+/// The space reserved for removals on a full disk is a segment of the log.
 #[test]
 fn members_can_be_removed_on_a_full_disk_however_small_the_log() {
     let fs = Arc::new(MemFs::untracked());

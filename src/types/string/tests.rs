@@ -167,7 +167,7 @@ fn an_expired_key_of_another_type_is_missing_and_not_of_the_wrong_type() {
 }
 
 #[test]
-fn getex_judges_words_then_the_key_then_numbers() {
+fn getex_checks_words_then_the_key_then_numbers() {
     let (db, _) = open_at(1_000);
     assert_eq!(run(&db, "GETEX none EX abc"), NIL);
     assert_eq!(run(&db, "GETEX none FOO"), error("ERR syntax error"));

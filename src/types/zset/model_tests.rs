@@ -27,8 +27,8 @@ enum Step {
     RemoveRanks(i64, i64),
     RemoveScores(Bound<f64>, Bound<f64>),
     Pop(End, u64),
-    Look(Bound<f64>, Bound<f64>, bool, i64, i64),
-    LookAt(i64, i64, bool),
+    ByScore(Bound<f64>, Bound<f64>, bool, i64, i64),
+    ByRank(i64, i64, bool),
     UnionWithOther,
     KeepRange(i64, i64),
     Delete,
@@ -90,8 +90,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (bound(), bound()).prop_map(|(a, b)| Step::RemoveScores(a, b)),
         2 => (end, 0..4u64).prop_map(|(end, count)| Step::Pop(end, count)),
         4 => (bound(), bound(), any::<bool>(), -1..4i64, -1..4i64)
-            .prop_map(|(a, b, reverse, offset, count)| Step::Look(a, b, reverse, offset, count)),
-        3 => (at(), at(), any::<bool>()).prop_map(|(a, b, reverse)| Step::LookAt(a, b, reverse)),
+            .prop_map(|(a, b, reverse, offset, count)| Step::ByScore(a, b, reverse, offset, count)),
+        3 => (at(), at(), any::<bool>()).prop_map(|(a, b, reverse)| Step::ByRank(a, b, reverse)),
         1 => Just(Step::UnionWithOther),
         1 => (at(), at()).prop_map(|(a, b)| Step::KeepRange(a, b)),
         1 => Just(Step::Delete),
@@ -254,9 +254,9 @@ fn write(db: &Db, model: &mut Model, step: &Step) {
     }
 }
 
-fn look(db: &Db, model: &Model, step: &Step) {
+fn read(db: &Db, model: &Model, step: &Step) {
     match step {
-        Step::Look(min, max, reverse, offset, count) => {
+        Step::ByScore(min, max, reverse, offset, count) => {
             let inside = |(score, _): &&(f64, Vec<u8>)| Model::within(*score, *min, *max);
             let mut inside: Vec<_> = model.0.iter().filter(inside).cloned().collect();
             assert_eq!(db.zcount(KEY, *min, *max).unwrap(), inside.len() as i64);
@@ -270,7 +270,7 @@ fn look(db: &Db, model: &Model, step: &Step) {
             let range = ZRange { reverse: *reverse, ..range };
             assert_eq!(plain(db.zrange_withscores(KEY, &range).unwrap()), bits(&expected));
         }
-        Step::LookAt(start, stop, reverse) => {
+        Step::ByRank(start, stop, reverse) => {
             let mut turned = model.clone();
             if *reverse {
                 turned.0.reverse();
@@ -317,7 +317,7 @@ proptest! {
                 }
                 step => {
                     write(&db, &mut model, step);
-                    look(&db, &model, step);
+                    read(&db, &model, step);
                 }
             }
             compare(&db, &model);

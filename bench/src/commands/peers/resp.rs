@@ -1,5 +1,5 @@
-//! A connection that speaks RESP2, as little of it as the bench needs: commands are gathered and
-//! sent together, replies are read and thrown away but for what can be checked.
+//! A connection with the part of RESP2 that the bench needs: commands are buffered and sent
+//! together; replies are checked where that is cheap, and dropped.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

@@ -11,7 +11,7 @@ use crate::server::client::{Client, CloseState};
 use crate::server::command_table::CommandKind;
 use crate::server::counters::Counters;
 use crate::server::dispatch::{
-    ReplyDisposition, after_store_command, dispatch, finish_reply, nanos_since, outcome_of,
+    ReplyDisposition, after_write, dispatch, finish_reply, nanos_since, outcome_of,
 };
 use crate::server::input_buffer::InputBuffer;
 use crate::server::output_limit::OutputLimit;
@@ -130,7 +130,9 @@ impl<C: BatchConnection> BatchRunner<'_, C> {
         let (client, out) = connection.finish_batched();
         let failed = matches!(reply, Reply::Error(_));
         counters.note_call(entry.index, outcome_of(entry, argv, failed), nanos);
-        after_store_command(server, client, entry, argv, reply);
+        if entry.writes {
+            after_write(server, client, entry, argv);
+        }
         client.record_command(entry);
         let before = out.len();
         let limit = OutputLimit::new(server, client, before);

@@ -106,7 +106,7 @@ fn member_of(member: Member) -> Bytes {
 }
 
 #[test]
-fn an_iterator_shows_its_moment_and_another_goes_on_from_its_resume_point() {
+fn an_iterator_shows_its_read_point_and_another_goes_on_from_its_resume_point() {
     for (turn, reverse) in [(0, false), (1, false), (4, false), (6, false), (1, true), (5, true)] {
         for (db, convert) in stories() {
             let all = MemberRange { reverse, ..MemberRange::default() };
@@ -125,7 +125,7 @@ fn an_iterator_shows_its_moment_and_another_goes_on_from_its_resume_point() {
                 both.extend(rest.map(|member| member_of(member.unwrap())));
                 assert_eq!(stayed(&both), STAYING, "{key:?} after {turn}, {reverse}");
                 seen.extend(iter.by_ref().map(|member| member_of(member.unwrap())));
-                assert_eq!(seen.len(), STAYING.len(), "those of its moment, no others");
+                assert_eq!(seen.len(), STAYING.len(), "those of its read point, no others");
                 assert_eq!(stayed(seen), STAYING);
             }
         }

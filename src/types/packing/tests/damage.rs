@@ -1,9 +1,9 @@
 //! Records whose members cannot be read: whatever a command does with one ends with an error or
 //! with what is right, and what it leaves is either sound or found by a check.
 //!
-//! A look for one member ends where it must be, so of members that are out of order it can miss one
-//! or find one of two, and so can a change of one; and the length is what the record says. No walk,
-//! conversion or check is fooled.
+//! A lookup of one member ends where the member must be. If members are out of order, a lookup or a
+//! change can miss one, or find one of two; and the length is what the record says. Walks,
+//! conversions and checks find the damage.
 
 use std::ops::Bound::Included;
 use std::ops::ControlFlow;
@@ -196,7 +196,7 @@ fn looked_up(db: &Db, kind: Type, member: &[u8]) -> Result<Option<Vec<u8>>> {
 }
 
 #[test]
-fn a_member_is_found_as_it_was_or_the_look_fails_unless_the_order_is_lost() {
+fn a_member_is_found_as_it_was_or_the_lookup_fails_unless_the_order_is_lost() {
     for kind in KINDS {
         let db = open(128);
         for (what, record) in damaged(kind) {

@@ -62,13 +62,13 @@ fn after_a_power_cut_a_conversion_is_there_whole_or_not_at_all() {
         db.zadd(b"z", &[(1.0, b"a"), (2.0, b"b")], ZAdd::default()).unwrap();
         db.sync().unwrap();
         // Each with how many steps were durable, and how many had begun.
-        let moments: Arc<Mutex<Vec<(MemFs, usize, usize)>>> = Arc::default();
+        let photographs: Arc<Mutex<Vec<(MemFs, usize, usize)>>> = Arc::default();
         let progress = Arc::new(Mutex::new((0, 0)));
-        let (album, at) = (Arc::clone(&moments), Arc::clone(&progress));
+        let (album, at) = (Arc::clone(&photographs), Arc::clone(&progress));
         fs.on_sync(move |fs, _| {
             let durable = at.lock().0;
-            let moment = fs.deep_clone();
-            album.lock().push((moment, durable, at.lock().1));
+            let photograph = fs.deep_clone();
+            album.lock().push((photograph, durable, at.lock().1));
         });
         let mut states = vec![shown(&db)];
         for (n, step) in STEPS.iter().enumerate() {
@@ -84,11 +84,11 @@ fn after_a_power_cut_a_conversion_is_there_whole_or_not_at_all() {
         }
         assert!(!is_packed(&db, b"h") && !is_packed(&db, b"hc") && !is_packed(&db, b"zc"));
         drop(db);
-        let moments: Vec<_> = moments.lock().drain(..).collect();
-        assert!(moments.len() > 2 * STEPS.len(), "{} moments", moments.len());
-        for (moment, durable, begun) in moments {
+        let photographs: Vec<_> = photographs.lock().drain(..).collect();
+        assert!(photographs.len() > 2 * STEPS.len(), "{} photographs", photographs.len());
+        for (photograph, durable, begun) in photographs {
             for mode in [CrashMode::DropUnsynced, CrashMode::Chaotic] {
-                let db = open(&moment.crash_clone(seed, mode), SyncMode::Off);
+                let db = open(&photograph.crash_clone(seed, mode), SyncMode::Off);
                 let left = shown(&db);
                 assert!(states[durable..=begun].contains(&left), "{durable} to {begun}: {left:?}");
                 assert_eq!(db.check().unwrap(), [""; 0]);

@@ -47,7 +47,7 @@ fn there_and_back(db: &Db) {
 }
 
 #[test]
-fn each_snapshot_sees_the_form_of_its_moment_until_it_is_dropped() {
+fn each_snapshot_sees_the_form_of_its_read_point_until_it_is_dropped() {
     let fs = Arc::new(MemFs::untracked());
     let db = on(&fs, 3, 1024);
     put(&db, 0..5, 1.0);
