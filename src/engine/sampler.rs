@@ -150,7 +150,7 @@ impl Sampler {
                 let Some(found) = memtable.draw(self.lower(), self.upper(), random) else {
                     return Ok(None);
                 };
-                (found.key().to_vec(), found.tag(), memtable.value_bytes(&found))
+                (found.key().to_vec(), found.tag(), found.value_bytes())
             }
             StratumSource::Table(file, blocks) => {
                 let slot = slot - (stratum.end - stratum.slots);

@@ -79,7 +79,7 @@ impl View {
             let memtable = set.trees.get(tree.index()).ok_or_else(|| unknown(tree))?;
             if let Some(found) = memtable.get(key.hash(), key.key(), sequence) {
                 let live = !found.tag().is_delete();
-                return Ok(Some(live.then(|| memtable.value_bytes(&found))));
+                return Ok(Some(live.then(|| found.value_bytes())));
             }
         }
         Ok(None)

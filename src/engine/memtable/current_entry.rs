@@ -92,9 +92,9 @@ impl CurrentEntry {
         self.entry.map_or(Tag::newest_at(0), |entry| entry.tag)
     }
 
-    /// The value as bytes of its own, as [`Memtable::value_bytes`] makes them.
+    /// The value as bytes of its own. What they keep in memory is at most twice their length.
     pub(super) fn value_bytes(&self) -> Bytes {
         let found = self.entry.map(|entry| self.memtable.entry(entry.address));
-        found.map_or_else(Bytes::new, |found| self.memtable.value_bytes(&found))
+        found.map_or_else(Bytes::new, |found| found.value_bytes())
     }
 }

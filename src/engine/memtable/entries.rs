@@ -22,9 +22,10 @@
 
 #![expect(unsafe_code, reason = "reads entries in place; see the invariant above")]
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use super::arena::{Address, Arena, Tail};
+use super::arena::{Address, Arena, Chunk, Tail};
 use crate::engine::entry::{Sequence, Tag};
 
 const HEADER: usize = size_of::<Header>();
@@ -74,6 +75,7 @@ pub struct MemtableEntry<'a> {
     key: &'a [u8],
     value: &'a [u8],
     entries: &'a Entries,
+    address: Address,
 }
 
 impl<'a> MemtableEntry<'a> {
@@ -95,9 +97,9 @@ impl<'a> MemtableEntry<'a> {
         self.value
     }
 
-    /// Whether the entry is one of `entries`.
-    pub(super) fn is_of(&self, entries: &Entries) -> bool {
-        std::ptr::eq(self.entries, entries)
+    /// The chunk of memory that the entry is in.
+    pub(super) fn chunk(&self) -> Option<&'a Arc<Chunk>> {
+        self.entries.arena.chunk(self.address)
     }
 }
 
@@ -249,7 +251,7 @@ impl Entries {
         };
         // Only tags made by `Tag::new` are ever stored.
         let tag = Tag::from_raw(header.tag).unwrap_or(Tag::newest_at(0));
-        MemtableEntry { tag, key, value, entries: self }
+        MemtableEntry { tag, key, value, entries: self, address }
     }
 }
 

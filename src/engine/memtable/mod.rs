@@ -8,6 +8,7 @@
 //! - `arena`, `entries`: memory, and the layout of an entry in it;
 //! - `order`: the sorted addresses of entries;
 //! - `table`: [`Memtable`], which ties these together;
+//! - `pinned_value`: values that outlive the memtable;
 //! - `current_entry`, `cursor`: walking a memtable;
 //! - `set`: [`MemtableSet`], the memtables of all trees.
 //!
@@ -19,6 +20,7 @@ mod current_entry;
 mod cursor;
 mod entries;
 mod order;
+mod pinned_value;
 mod set;
 mod table;
 

@@ -10,14 +10,12 @@
 //! chain. A reader that meets the replaced version reads at an older sequence number: entries
 //! arrive in the order of their sequence numbers, and those it may see were there before it began.
 
-#![expect(unsafe_code, reason = "hands out values in place; see `PinnedValue`")]
+#![expect(unsafe_code, reason = "makes zeroed atomics of zeroed memory; see `zeroed`")]
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 
 use super::arena::{Address, Tail};
@@ -26,9 +24,6 @@ use super::order::{Order, RUN};
 use crate::engine::entry::{Sequence, Tag};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Shorter values are copied. Longer ones pin the memtable: ten bytes must not keep megabytes
-/// alive.
-const PIN_FROM: usize = 1024;
 /// Number of keys in the chain of a bucket; further ones are in the map. The mean is below three.
 const LONGEST_CHAIN: usize = 64;
 /// Memory of an entry of that map, beside its key.
@@ -233,19 +228,6 @@ impl Memtable {
         self.entries.entry(address)
     }
 
-    /// The value as bytes of its own: copied if short, otherwise a pin of this memtable.
-    pub fn value_bytes(self: &Arc<Self>, entry: &MemtableEntry<'_>) -> Bytes {
-        let value = entry.value();
-        if value.len() < PIN_FROM || !entry.is_of(&self.entries) {
-            return Bytes::copy_from_slice(value);
-        }
-        Bytes::from_owner(PinnedValue {
-            start: value.as_ptr(),
-            len: value.len(),
-            _memtable: Arc::clone(self),
-        })
-    }
-
     /// The order, brought up to date with everything written so far.
     fn ordered(&self) -> parking_lot::RwLockReadGuard<'_, Order> {
         self.ordered_until.store(self.len() + ORDERED_AFTER_SCAN, Ordering::Relaxed);
@@ -317,25 +299,6 @@ impl std::fmt::Debug for Memtable {
     }
 }
 
-/// A value in the arena of a memtable, which it keeps alive.
-struct PinnedValue {
-    start: *const u8,
-    len: usize,
-    _memtable: Arc<Memtable>,
-}
-
-// SAFETY: the bytes are immutable and live as long as the memtable, which this owns a share of.
-unsafe impl Send for PinnedValue {}
-// SAFETY: as above.
-unsafe impl Sync for PinnedValue {}
-
-impl AsRef<[u8]> for PinnedValue {
-    fn as_ref(&self) -> &[u8] {
-        // SAFETY: the pointer and length are those of a value in the arena of the memtable.
-        unsafe { std::slice::from_raw_parts(self.start, self.len) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -373,10 +336,10 @@ mod tests {
 
     #[test]
     fn empty_keys_and_large_values_are_kept() {
-        let m = Arc::new(Memtable::new(1 << 16, false));
+        let m = Memtable::new(1 << 16, false);
         let large = vec![7u8; 5 << 20];
         put(&m, b"", 1, &large);
-        let pinned = m.value_bytes(&get(&m, b"", 1).unwrap());
+        let pinned = get(&m, b"", 1).unwrap().value_bytes();
         drop(m);
         assert_eq!(pinned, large, "a pinned value outlives the last other reference");
     }

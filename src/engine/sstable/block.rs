@@ -41,9 +41,8 @@ pub(super) const COLLISION: u8 = 254;
 /// Number of groups that a bucket can name.
 pub(super) const MAX_GROUPS: u32 = 253;
 
-/// Values of at least this length pin their block, shorter ones are copied. A ten-byte value must
-/// not keep a whole block in memory, and copying up to a kilobyte is cheaper than the allocation
-/// and the contended reference count of a pin.
+/// Values of at least this length may pin their block, shorter ones are copied: that is cheaper than
+/// the allocation and the contended reference count of a pin.
 pub(super) const PIN_BYTES: usize = 1024;
 
 const BAD_ENTRY: Malformed = Malformed("entry of the block is not valid");
@@ -152,11 +151,12 @@ impl Block {
         self.bytes.get(range.start as usize..range.end as usize).unwrap_or_default()
     }
 
-    /// The bytes of a range, which outlive the block: a short range is copied, a long one pins the
-    /// block.
+    /// The bytes of a range, which outlive the block. A long range that is at least half of the
+    /// block pins the block, any other is copied: what they keep in memory is at most twice their
+    /// length.
     pub(super) fn pinned(&self, range: Range<u32>) -> Bytes {
         let slice = self.slice(range.clone());
-        if slice.len() < PIN_BYTES {
+        if slice.len() < PIN_BYTES || slice.len() < self.bytes.len() / 2 {
             return Bytes::copy_from_slice(slice);
         }
         Bytes::from_owner(Arc::clone(&self.bytes)).slice(range.start as usize..range.end as usize)
@@ -412,14 +412,16 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn large_values_are_pinned_and_small_ones_copied() {
-        let block = block_of(&[(b"a", 1, &[1; 1023]), (b"b", 1, &[2; 1024])]);
-        let range =
-            |key: &[u8]| block.get(key, stable_hash(key), Tag::newest_at(1)).unwrap().unwrap().1;
-        let (small, large) = (block.pinned(range(b"a")), block.pinned(range(b"b")));
-        assert_eq!((&small[..], &large[..]), (&[1; 1023][..], &[2; 1024][..]));
-        let within = |bytes: &Bytes| block.bytes.as_ptr_range().contains(&bytes.as_ptr());
-        assert_eq!((within(&small), within(&large)), (false, true));
+    fn a_value_of_half_a_block_is_pinned_and_a_smaller_one_copied() {
+        for (length, beside, pins) in [(1023, 0, false), (1024, 900, true), (1024, 1100, false)] {
+            let (value, other) = (vec![1; length], vec![2; beside]);
+            let block = block_of(&[(b"a", 1, &value), (b"b", 1, &other)]);
+            let found = block.get(b"a", stable_hash(b"a"), Tag::newest_at(1)).unwrap();
+            let bytes = block.pinned(found.unwrap().1);
+            assert_eq!(bytes, value);
+            let pinned = block.bytes.as_ptr_range().contains(&bytes.as_ptr());
+            assert_eq!(pinned, pins, "{length} bytes beside {beside}");
+        }
     }
 
     #[test]

@@ -1,0 +1,134 @@
+//! The memory of a whole process stays within the budget of its store, whatever is written, read and
+//! held. Each story runs in a process of its own, whose peak is that of the story.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "figures for the parent and the reader"
+)]
+
+use std::path::Path;
+use std::process::Command;
+
+use lsmkv::{Db, Options};
+
+const MIB: u64 = 1 << 20;
+const BUDGET: u64 = 64 * MIB;
+/// In the environment of a child: the story to run.
+const STORY: &str = "LSMKV_MEMORY_STORY";
+const DIR: &str = "LSMKV_MEMORY_DIR";
+
+/// The bytes that a line of /proc/self/status tells.
+fn status(field: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+/// Prints the memory of this process, for the parent to read.
+fn report(what: &str) {
+    println!("memory {what} peak {} now {}", status("VmHWM:"), status("VmRSS:"));
+}
+
+/// Peak and final memory of the story `name`, in a process of its own.
+fn run(name: &str) -> (u64, u64) {
+    let scratch = tempfile::tempdir().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["child", "--exact", "--nocapture"])
+        .env(STORY, name)
+        .env(DIR, scratch.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{name}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    let line = text.lines().rfind(|line| line.starts_with("memory ")).unwrap();
+    eprintln!("{name}: {text}");
+    let number = |word: &str| {
+        let mut words = line.split(' ').skip_while(|found| *found != word);
+        words.nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    (number("peak"), number("now"))
+}
+
+fn open(dir: &Path) -> Db {
+    Db::open(dir, Options { memory_budget: BUDGET, ..Options::default() }).unwrap()
+}
+
+/// The size of the largest manifest.
+fn manifest_bytes(dir: &Path) -> u64 {
+    let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
+    let manifests =
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("MANIFEST"));
+    manifests.map(|entry| entry.metadata().unwrap().len()).max().unwrap()
+}
+
+#[test]
+fn child() {
+    let (Ok(story), Some(dir)) = (std::env::var(STORY), std::env::var_os(DIR)) else { return };
+    let db = open(Path::new(&dir));
+    let key = |i: u32| format!("key{i:08}").into_bytes();
+    match story.as_str() {
+        "held" => {
+            let mut held = Vec::new();
+            for i in 0..900_000u32 {
+                db.set(&key(i), &[7; 1024]).unwrap();
+                if i % 9000 == 0 {
+                    held.push(db.get(&key(i)).unwrap().unwrap());
+                }
+            }
+            report("while held");
+            assert!(held.iter().all(|value| value.len() == 1024));
+            drop(held);
+        }
+        "values of 600 KB" => {
+            for i in 0..600 {
+                db.set(&key(i % 200), &vec![7; 600_000]).unwrap();
+                assert_eq!(db.get(&key(i / 2 % 200)).unwrap().unwrap().len(), 600_000);
+            }
+        }
+        "values of 10 MB" => {
+            for i in 0..60 {
+                db.set(&key(i % 20), &vec![7; 10_000_000]).unwrap();
+                assert_eq!(db.get(&key(i / 2 % 20)).unwrap().unwrap().len(), 10_000_000);
+            }
+        }
+        "tiny values" => {
+            for i in 0..2_000_000u32 {
+                db.set(&i.to_be_bytes(), b"").unwrap();
+            }
+        }
+        "huge keys" => {
+            for i in 0..40u8 {
+                let mut key = vec![i; 4 << 20];
+                db.set(&key, b"value").unwrap();
+                key.push(1);
+                db.sadd(&key, &[b"member"]).unwrap();
+            }
+            db.compact().unwrap();
+            assert!(db.get(&vec![3; 4 << 20]).unwrap().is_some());
+            println!("manifest {}", manifest_bytes(Path::new(&dir)));
+        }
+        "snapshots" => {
+            let mut snapshots = Vec::new();
+            for i in 0..300_000u32 {
+                db.set(&key(i % 1000), &[7; 100]).unwrap();
+                if i % 100 == 0 {
+                    snapshots.push(db.snapshot().unwrap());
+                }
+            }
+            report("with snapshots");
+        }
+        other => panic!("no story {other}"),
+    }
+    report("at the end");
+}
+
+#[test]
+fn all() {
+    for story in
+        ["held", "values of 600 KB", "values of 10 MB", "tiny values", "huge keys", "snapshots"]
+    {
+        let (peak, now) = run(story);
+        eprintln!("{story}: peak {} MiB, now {} MiB", peak / MIB, now / MIB);
+    }
+}
