@@ -20,6 +20,7 @@ use std::borrow::Cow;
 use smallvec::{Array, SmallVec};
 
 use crate::encoding::order::score_bytes;
+pub use crate::io::codec::after_prefix;
 
 /// The 4-byte id that begins every key of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -125,14 +126,6 @@ pub fn row_key(prefix: &[u8], sub_key: &[u8]) -> RowKey {
 /// Makes the key of a score row, `[prefix][score:8][member]`.
 pub fn score_key(prefix: &[u8], score: f64, member: &[u8]) -> RowKey {
     joined(&[prefix, &score_bytes(score), member])
-}
-
-/// The first key after all that begin with `prefix`; `None` if there is none.
-pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
-    let mut end = prefix.get(..=last)?.to_vec();
-    *end.last_mut()? += 1;
-    Some(end)
 }
 
 /// The parts of a key of the data or score tree.

@@ -273,7 +273,7 @@ impl Core {
         let limit = self.options.table_bytes.saturating_mul(OVERLAP_TABLES);
         let (mut at, mut overlapped) = (0, 0);
         move |key| {
-            while let Some(file) = below.get(at).filter(|file| *file.meta().largest < *key) {
+            while let Some(file) = below.get(at).filter(|file| file.meta().bounds.end_before(key)) {
                 overlapped += file.meta().size;
                 at += 1;
             }

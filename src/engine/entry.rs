@@ -78,6 +78,16 @@ pub fn compare(a_key: &[u8], a_tag: Tag, b_key: &[u8], b_tag: Tag) -> Ordering {
     a_key.cmp(b_key).then_with(|| b_tag.cmp(&a_tag))
 }
 
+/// The longest key that is kept in memory and in the manifest as the bound of a table. Bounds from
+/// stores of format 1 are exact, whatever their length.
+pub(crate) const MAX_BOUND_BYTES: usize = 1024;
+
+/// The part of a key that a bound keeps.
+#[inline]
+pub(crate) fn bound(key: &[u8]) -> &[u8] {
+    key.get(..MAX_BOUND_BYTES).unwrap_or(key)
+}
+
 /// Length of the longest common prefix.
 #[inline]
 pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {

@@ -121,9 +121,7 @@ impl Sampler {
     fn add_table(&mut self, file: &Arc<TableFile>) -> Result<()> {
         let meta = file.meta();
         let all = meta.entries.saturating_mul(SLACK);
-        let inside = *meta.smallest >= *self.lower()
-            && self.upper().is_none_or(|upper| *meta.largest < *upper);
-        if inside {
+        if meta.bounds.lie_within(self.lower(), self.upper()) {
             self.add(all, StratumSource::Table(Arc::clone(file), None));
             return Ok(());
         }

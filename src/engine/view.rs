@@ -152,7 +152,7 @@ impl View {
     ) -> impl Iterator<Item = &'v Arc<TableFile>> {
         let levels = self.version.trees.get(tree.index());
         let files = levels.into_iter().flat_map(|levels| levels.files());
-        files.filter(move |file| file.meta().is_within(lower, upper))
+        files.filter(move |file| file.meta().bounds.reach_into(lower, upper))
     }
 }
 

@@ -33,6 +33,14 @@ pub fn bytes_len(bytes: &[u8]) -> usize {
     bits.div_ceil(7) as usize + bytes.len()
 }
 
+/// The first key after all that begin with `prefix`; `None` if there is none.
+pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
+    let mut end = prefix.get(..=last)?.to_vec();
+    *end.last_mut()? += 1;
+    Some(end)
+}
+
 /// Reads values from the front of a slice. `None` means that the bytes do not hold such a value.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {

@@ -50,18 +50,15 @@ impl Merge<'_> {
         outputs: &mut TableOutputs<'_>,
     ) -> Result<MergeStats> {
         let mut stats = MergeStats::default();
-        let mut last_key = Vec::new();
         let mut unpaused = 0;
         inputs.seek_to_first()?;
         while inputs.valid() {
             let (key, tag, value) = (inputs.key(), inputs.tag(), inputs.value());
             stats.read += 1;
             if let Some(tag) = self.surviving_tag(key, tag, value, &mut stats)? {
-                if outputs.is_open() && key != last_key && self.ends_table(key, outputs) {
+                if outputs.can_end_before(key) && self.ends_table(key, outputs) {
                     outputs.finish_table()?;
                 }
-                last_key.clear();
-                last_key.extend_from_slice(key);
                 outputs.add(key, tag, if tag.is_delete() { &[] } else { value })?;
             }
             unpaused += (key.len() + value.len()) as u64;
@@ -75,7 +72,7 @@ impl Merge<'_> {
     }
 
     fn ends_table(&mut self, key: &[u8], outputs: &TableOutputs<'_>) -> bool {
-        // Called for every new key, since it keeps track of the keys it has passed.
+        // Called wherever a table may end, since it keeps track of the keys it has passed.
         let cut = (self.cut_before)(key);
         cut || outputs.is_full()
     }

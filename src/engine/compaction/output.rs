@@ -6,10 +6,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::entry::Tag;
+use crate::engine::entry::{Tag, bound};
 use crate::engine::files::{FileNumber, FileNumbers, table_path};
 use crate::engine::sstable::{CollectorFactory, TableSummary, TableWriter, WriterOptions};
-use crate::engine::version::FileMeta;
+use crate::engine::version::{FileMeta, KeyBounds};
 use crate::error::{Error, Result};
 use crate::io::fs::FileSystem;
 
@@ -55,17 +55,19 @@ impl<'a> TableOutputs<'a> {
         }
     }
 
-    /// Whether the table in progress has reached its size. The caller must finish it between two
-    /// keys, since all versions of a key belong in one table of a level.
+    /// Whether a table is in progress and may end before `key`. All versions of a key belong in one
+    /// table of a level, and so do keys whose bounds are equal.
+    #[inline]
+    pub fn can_end_before(&self, key: &[u8]) -> bool {
+        self.open.as_ref().is_some_and(|writer| bound(writer.last_key()) != bound(key))
+    }
+
+    /// Whether the table in progress has reached its size. Finish it where
+    /// [`TableOutputs::can_end_before`] allows that.
     #[inline]
     pub fn is_full(&self) -> bool {
         let full = |writer: &TableWriter| writer.estimated_size() >= self.options.table_bytes;
         self.open.as_ref().is_some_and(full)
-    }
-
-    /// Whether a table is in progress.
-    pub fn is_open(&self) -> bool {
-        self.open.is_some()
     }
 
     fn begin(&mut self) -> Result<&mut TableWriter> {
@@ -82,7 +84,7 @@ impl<'a> TableOutputs<'a> {
     /// Completes and syncs the table in progress, and returns its size; 0 if there is none.
     pub fn finish_table(&mut self) -> Result<u64> {
         let Some(writer) = self.open.take() else { return Ok(0) };
-        let meta = file_meta(writer.finish()?);
+        let meta = file_meta(&writer.finish()?);
         let size = meta.size;
         self.finished.push(meta);
         Ok(size)
@@ -113,12 +115,11 @@ impl Drop for TableOutputs<'_> {
     }
 }
 
-fn file_meta(summary: TableSummary) -> FileMeta {
+fn file_meta(summary: &TableSummary) -> FileMeta {
     FileMeta {
         number: summary.number,
         size: summary.file_size,
-        smallest: summary.smallest.into(),
-        largest: summary.largest.into(),
+        bounds: KeyBounds::of(&summary.smallest, &summary.largest),
         entries: summary.entries,
         tombstones: summary.tombstones,
         min_sequence: summary.min_seq,

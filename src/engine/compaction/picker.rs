@@ -128,9 +128,9 @@ fn pick_level0(
     // output must not be deeper than the first of them: newer entries would be below older ones.
     let first_filled = (1..LEVELS).find(|level| !levels.level(*level).is_empty());
     let to = first_filled.map_or(targets.base, |level| level.min(targets.base));
-    let smallest = files.iter().map(|file| &file.meta().smallest).min()?;
-    let largest = files.iter().map(|file| &file.meta().largest).max()?;
-    let below = levels.overlapping(to, smallest, largest);
+    let bounds = files.iter().map(|file| file.meta().bounds.clone());
+    let bounds = bounds.reduce(|all, bounds| all.union(&bounds))?;
+    let below = levels.overlapping(to, &bounds);
     if any_busy(below, busy) {
         return None;
     }
@@ -146,8 +146,8 @@ fn pick_level0(
 
 fn disjoint(files: &[Arc<TableFile>]) -> bool {
     let mut sorted: Vec<_> = files.iter().map(|file| file.meta()).collect();
-    sorted.sort_by(|a, b| a.smallest.cmp(&b.smallest));
-    sorted.windows(2).all(|pair| matches!(pair, [a, b] if a.largest < b.smallest))
+    sorted.sort_by(|a, b| a.bounds.smallest().cmp(b.bounds.smallest()));
+    sorted.windows(2).all(|pair| matches!(pair, [a, b] if !a.bounds.touch(&b.bounds)))
 }
 
 /// Pushes down the file of `level` that costs the least relative to its size. Its cost is the size
@@ -164,7 +164,7 @@ fn pick_file(
         .filter(|file| !busy.contains(&file.meta().number))
         .filter_map(|file| {
             let meta = file.meta();
-            let below = levels.overlapping(level + 1, &meta.smallest, &meta.largest);
+            let below = levels.overlapping(level + 1, &meta.bounds);
             let dragged: u64 = below.iter().map(|f| f.meta().size).sum();
             let cost = dragged as f64 - garbage::garbage_bytes(file) as f64;
             (!any_busy(below, busy)).then(|| (cost / meta.size.max(1) as f64, file))
@@ -182,8 +182,8 @@ fn push_down(
     reason: Reason,
 ) -> Plan {
     let meta = file.meta();
-    let below = levels.overlapping(level + 1, &meta.smallest, &meta.largest);
-    let further = levels.overlapping(level + 2, &meta.smallest, &meta.largest);
+    let below = levels.overlapping(level + 1, &meta.bounds);
+    let further = levels.overlapping(level + 2, &meta.bounds);
     let further_bytes: u64 = further.iter().map(|f| f.meta().size).sum();
     let movable = reason == Reason::Size && !has_garbage(file);
     if below.is_empty() && further_bytes <= settings.move_overlap_bytes && movable {
@@ -201,6 +201,12 @@ fn droppable_tombstones(file: &TableFile, settings: &PickerOptions) -> bool {
     meta.tombstones * 2 >= meta.entries && meta.max_sequence <= settings.oldest_snapshot
 }
 
+/// Rewrites a file within its level, with those whose bounds tie with its own.
+fn rewrite_in_place(levels: &Levels, level: usize, file: &TableFile, reason: Reason) -> Plan {
+    let inputs = vec![(level, levels.overlapping(level, &file.meta().bounds).to_vec())];
+    Plan::Merge { inputs, output_level: level, reason }
+}
+
 fn pick_tombstones(
     levels: &Levels,
     busy: &HashSet<FileNumber>,
@@ -209,16 +215,15 @@ fn pick_tombstones(
     (1..LEVELS).find_map(|level| {
         let file = levels.level(level).iter().find(|file| {
             let meta = file.meta();
-            let below = levels.overlapping(level + 1, &meta.smallest, &meta.largest);
+            let below = levels.overlapping(level + 1, &meta.bounds);
             droppable_tombstones(file, settings)
-                && !busy.contains(&meta.number)
+                && !any_busy(levels.overlapping(level, &meta.bounds), busy)
                 && !any_busy(below, busy)
         })?;
         if level < DEEPEST {
             return Some(push_down(levels, level, file, settings, Reason::Tombstones));
         }
-        let inputs = vec![(level, vec![Arc::clone(file)])];
-        Some(Plan::Merge { inputs, output_level: level, reason: Reason::Tombstones })
+        Some(rewrite_in_place(levels, level, file, Reason::Tombstones))
     })
 }
 

@@ -189,7 +189,7 @@ impl Cursor for LevelCursor {
     }
 
     fn seek(&mut self, key: &[u8], tag: Tag) -> Result<()> {
-        let at = self.files.partition_point(|file| *file.meta().largest < *key);
+        let at = self.files.partition_point(|file| file.meta().bounds.end_before(key));
         if let Some(cursor) = self.open_at(at)? {
             cursor.seek(key, tag)?;
         }
@@ -197,7 +197,7 @@ impl Cursor for LevelCursor {
     }
 
     fn seek_before(&mut self, key: &[u8], tag: Tag) -> Result<()> {
-        let after = self.files.partition_point(|file| *file.meta().smallest <= *key);
+        let after = self.files.partition_point(|file| !file.meta().bounds.begin_after(key));
         // If no file begins at or before the key, nothing comes before it.
         let at = after.checked_sub(1).unwrap_or(self.files.len());
         if let Some(cursor) = self.open_at(at)? {

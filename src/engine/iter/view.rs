@@ -52,7 +52,7 @@ impl View {
     ) -> Result<Vec<Source>> {
         let levels = self.levels(tree)?;
         let (lower, upper) = (options.lower.as_deref(), options.upper.as_deref());
-        let within = |file: &&Arc<TableFile>| file.meta().is_within(lower, upper);
+        let within = |file: &&Arc<TableFile>| file.meta().bounds.reach_into(lower, upper);
         let mut sources = Vec::new();
         for file in levels.level(0).iter().filter(within) {
             if chosen(file)? {

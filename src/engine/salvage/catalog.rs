@@ -124,7 +124,7 @@ impl Catalog {
                 number: meta.number,
                 tree: *tree,
                 size: meta.size,
-                smallest: meta.smallest.clone(),
+                smallest: Bytes::copy_from_slice(meta.bounds.smallest()),
             };
             self.tables.insert(meta.number, listed);
         }

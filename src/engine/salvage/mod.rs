@@ -187,7 +187,7 @@ impl NewStore<'_> {
             if !job.observer.belongs(job.id, key, value) {
                 continue;
             }
-            if outputs.is_full() {
+            if outputs.is_full() && outputs.can_end_before(key) {
                 outputs.finish_table()?;
             }
             outputs.add(key, tag, value)?;

@@ -9,12 +9,18 @@ use super::block::{Block, INTERVAL, RawEntry};
 use super::format::Malformed;
 use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
 
+/// A whole key in the block of at least this length is used in place: copies of such keys in every
+/// source of a merge would take much memory.
+const IN_PLACE_BYTES: usize = 64 << 10;
+
 /// A position in a data block.
 #[derive(Debug)]
 pub(super) struct BlockCursor {
     block: Block,
     number: u32,
     key: Vec<u8>,
+    /// Whether the key is that of the anchor in the block, and not in `key`.
+    in_place: bool,
     /// Number of leading bytes of `key` that come from the anchor.
     anchored: usize,
     /// Entry number of the current anchor; `u32::MAX` if none is loaded.
@@ -35,6 +41,7 @@ impl BlockCursor {
             block,
             number,
             key,
+            in_place: false,
             anchored: 0,
             anchor: u32::MAX,
             anchor_key: 0..0,
@@ -53,7 +60,7 @@ impl BlockCursor {
 
     #[inline]
     pub(super) fn key(&self) -> &[u8] {
-        &self.key
+        if self.in_place { self.block.slice(self.anchor_key.clone()) } else { &self.key }
     }
 
     #[inline]
@@ -114,7 +121,7 @@ impl BlockCursor {
     #[inline]
     pub(super) fn next_uncontested(&mut self, sequence: Sequence) -> bool {
         let number = self.number + 1;
-        if number >= self.uncontested {
+        if number >= self.uncontested || self.in_place {
             return false;
         }
         let Ok(entry) = self.block.entry_at(self.value.end, number) else { return false };
@@ -145,10 +152,16 @@ impl BlockCursor {
             self.load_anchor(anchor)?;
         }
         let entry = self.block.entry(number)?;
-        let anchor_key = self.block.slice(self.anchor_key.clone());
-        set_key(&mut self.key, self.anchored, anchor_key, &entry)?;
-        // The whole key of the anchor comes from the anchor.
-        self.anchored = if number == anchor { self.key.len() } else { entry.shared };
+        self.in_place = number == anchor && entry.suffix.len() >= IN_PLACE_BYTES;
+        if self.in_place {
+            self.key = Vec::new();
+            self.anchored = 0;
+        } else {
+            let anchor_key = self.block.slice(self.anchor_key.clone());
+            set_key(&mut self.key, self.anchored, anchor_key, &entry)?;
+            // The whole key of the anchor comes from the anchor.
+            self.anchored = if number == anchor { self.key.len() } else { entry.shared };
+        }
         self.tag = entry.tag;
         self.value = entry.value_range();
         self.number = number;

@@ -20,8 +20,8 @@
 use std::cmp::Ordering;
 
 use super::format::{Handle, Malformed, TRAILER_BYTES};
-use crate::engine::entry::{Tag, common_prefix};
-use crate::io::codec::{Reader, put_bytes, put_u32, put_u64, put_varint};
+use crate::engine::entry::{MAX_BOUND_BYTES, Tag, bound, common_prefix};
+use crate::io::codec::{Reader, after_prefix, put_bytes, put_u32, put_u64, put_varint};
 
 /// Fewest bytes of a separator on disk. It limits how much memory a count can make us allocate.
 const MIN_SEPARATOR_BYTES: usize = 3;
@@ -45,7 +45,12 @@ impl IndexBuilder {
     /// follows it, if any.
     pub(super) fn add(&mut self, last: (&[u8], Tag), next: Option<&[u8]>, length: u32) {
         let spans = next == Some(last.0);
-        match next {
+        // The index stays in memory: after the last block a huge key is cut.
+        let end = match next {
+            None if last.0.len() > MAX_BOUND_BYTES => after_prefix(bound(last.0)),
+            _ => None,
+        };
+        match next.or(end.as_deref()) {
             Some(next) if !spans => put_separator(&mut self.keys, last.0, next),
             _ => self.keys.extend_from_slice(last.0),
         }

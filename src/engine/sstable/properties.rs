@@ -12,7 +12,7 @@
 //! know is refused. Tables of format 1 have none.
 
 use super::format::Malformed;
-use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
+use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag, bound};
 use crate::engine::hash::HashSeed;
 use crate::io::codec::{Reader, put_bytes, put_u64, put_varint};
 
@@ -50,9 +50,9 @@ pub struct Properties {
     pub max_sequence: Sequence,
     /// Number of data blocks.
     pub blocks: u64,
-    /// Smallest user key.
+    /// The bound of the smallest user key.
     pub smallest: Vec<u8>,
-    /// Largest user key.
+    /// The bound of the largest user key.
     pub largest: Vec<u8>,
     /// Names and values from the collectors, in the order they were returned.
     pub collected: Vec<(Vec<u8>, Vec<u8>)>,
@@ -148,8 +148,9 @@ impl Properties {
             min_sequence: reader.varint()?,
             max_sequence: reader.varint()?,
             blocks: reader.varint()?,
-            smallest: reader.bytes()?.to_vec(),
-            largest: reader.bytes()?.to_vec(),
+            // Tables of format 1 have the whole keys.
+            smallest: bound(reader.bytes()?).to_vec(),
+            largest: bound(reader.bytes()?).to_vec(),
             collected: Vec::new(),
             hash_seed: HashSeed::NONE,
             unknown_features: 0,

@@ -14,7 +14,7 @@ use super::format::{Footer, Handle, LZ4, STORED, TRAILER_BYTES};
 use super::index::Index;
 use super::loader::Loader;
 use super::properties::Properties;
-use super::table::read_footer;
+use super::table::{read_footer, read_properties};
 use crate::engine::entry::Tag;
 use crate::engine::files::FileNumber;
 use crate::error::{Error, Result};
@@ -77,7 +77,7 @@ impl TableSalvage {
             Ok(footer) => footer,
             Err(cause) => return self.lose(self.size.saturating_sub(60)..self.size, cause),
         };
-        match self.read_properties(&footer) {
+        match read_properties(&self.loader, &footer) {
             Ok(properties) => self.properties = Some(properties),
             Err(cause) => self.lose(range_of(footer.properties), cause),
         }
@@ -85,12 +85,6 @@ impl TableSalvage {
             Ok(index) => self.blocks = Blocks::Indexed { index, next: 0 },
             Err(cause) => self.lose(range_of(footer.index), cause),
         }
-    }
-
-    fn read_properties(&self, footer: &Footer) -> Result<Properties> {
-        let payload = self.loader.payload(footer.properties)?;
-        let bad = |why| self.loader.malformed(footer.properties.offset, why);
-        Properties::decode(&payload).map_err(bad)
     }
 
     fn read_index(&self, footer: &Footer) -> Result<Index> {

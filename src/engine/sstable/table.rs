@@ -119,9 +119,7 @@ impl Table {
     ) -> Result<Self> {
         let loader = Loader { file, path, number };
         let footer = read_footer(&loader, expected_size)?;
-        let payload = loader.payload(footer.properties)?;
-        let properties = Properties::decode(&payload)
-            .map_err(|why| loader.malformed(footer.properties.offset, why))?;
+        let properties = read_properties(&loader, &footer)?;
         if properties.unknown_features != 0 {
             let text = format!(
                 "{} has features {:#x}, which this library does not know: use a newer one",
@@ -210,8 +208,7 @@ impl Table {
         let Some(entry) = choose(block.count()) else { return Ok(None) };
         let cursor = BlockCursor::at(block, entry, Vec::new())
             .map_err(|why| self.malformed(&resident.index, number, why))?;
-        let (tag, value) = (cursor.tag(), cursor.value_bytes());
-        Ok(Some((cursor.into_buffer(), tag, value)))
+        Ok(Some((cursor.key().to_vec(), cursor.tag(), cursor.value_bytes())))
     }
 
     /// Memory of the resident parts in bytes; 0 if they are not loaded.
@@ -351,6 +348,12 @@ impl Table {
             Filter::decode(&payload).map_err(|why| self.loader.malformed(filter_at.offset, why))?;
         Ok(Resident { index, filter: Some(filter) })
     }
+}
+
+/// Reads the properties of a table.
+pub(super) fn read_properties(loader: &Loader, footer: &Footer) -> Result<Properties> {
+    let payload = loader.payload(footer.properties)?;
+    Properties::decode(&payload).map_err(|why| loader.malformed(footer.properties.offset, why))
 }
 
 /// Reads the footer of a file that must have `expected_size` bytes.

@@ -8,12 +8,13 @@ use super::block_cursor::BlockCursor;
 use super::format::Malformed;
 use super::properties::Properties;
 use super::table::{Resident, Table};
-use crate::engine::entry::{Tag, compare};
+use crate::engine::entry::{Tag, bound, compare};
 use crate::error::Error;
 
 /// What was found in the table so far.
 struct TableCheck {
     properties: Properties,
+    last_key: Vec<u8>,
     last_tag: Tag,
 }
 
@@ -22,7 +23,8 @@ impl Table {
     pub fn verify(&self) -> Result<(), Error> {
         let resident = self.read_resident()?;
         let properties = Properties::empty(self.properties().hash_seed);
-        let mut check = TableCheck { properties, last_tag: Tag::newest_at(0) };
+        let mut check =
+            TableCheck { properties, last_key: Vec::new(), last_tag: Tag::newest_at(0) };
         for number in 0..resident.index.count() {
             let at = |why| self.malformed(&resident.index, number, why);
             let handle = resident.index.handle(number).ok_or_else(|| at(Malformed("no handle")))?;
@@ -30,7 +32,8 @@ impl Table {
             check.block(&resident, number, block).map_err(at)?;
         }
         check.properties.blocks = resident.index.count() as u64;
-        check.properties.collected = self.properties().collected.clone();
+        check.properties.largest = bound(&check.last_key).to_vec();
+        check.properties.collected.clone_from(&self.properties().collected);
         if check.properties != *self.properties() {
             let why = Malformed("properties do not match the entries");
             return Err(self.loader.malformed(self.footer.properties.offset, why));
@@ -65,13 +68,13 @@ impl TableCheck {
     fn entry(&mut self, key: &[u8], tag: Tag, value: &[u8]) -> Result<(), Malformed> {
         let properties = &mut self.properties;
         if properties.entries == 0 {
-            properties.smallest = key.to_vec();
-        } else if compare(&properties.largest, self.last_tag, key, tag) != Ordering::Less {
+            properties.smallest = bound(key).to_vec();
+        } else if compare(&self.last_key, self.last_tag, key, tag) != Ordering::Less {
             return Err(Malformed("entries do not ascend"));
         }
         properties.count(key, tag, value);
-        properties.largest.clear();
-        properties.largest.extend_from_slice(key);
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
         self.last_tag = tag;
         Ok(())
     }

@@ -15,7 +15,7 @@ use super::format::{FOOTER_BYTES, Footer, Handle};
 use super::index::IndexBuilder;
 use super::properties::{Collector, Properties};
 use super::sink::Sink;
-use crate::engine::entry::{Sequence, Tag, compare};
+use crate::engine::entry::{Sequence, Tag, bound, compare};
 use crate::engine::files::FileNumber;
 use crate::engine::hash::HashSeed;
 use crate::error::{Error, ErrorKind, Result};
@@ -53,9 +53,9 @@ pub struct TableSummary {
     pub entries: u64,
     /// Number of tombstones.
     pub tombstones: u64,
-    /// Smallest user key.
+    /// The bound of the smallest user key.
     pub smallest: Vec<u8>,
-    /// Largest user key.
+    /// The bound of the largest user key.
     pub largest: Vec<u8>,
     /// Smallest sequence number.
     pub min_seq: Sequence,
@@ -134,7 +134,7 @@ impl TableWriter {
         self.block.add(key, self.last_hash, first_version, tag, value);
         self.properties.count(key, tag, value);
         if first {
-            self.properties.smallest = key.to_vec();
+            self.properties.smallest = bound(key).to_vec();
         }
         if new_key {
             self.last_key.clear();
@@ -143,6 +143,12 @@ impl TableWriter {
         self.last_tag = tag;
         self.collectors.iter_mut().for_each(|collector| collector.add(key, tag, value));
         Ok(())
+    }
+
+    /// The key of the last entry; empty before the first.
+    #[inline]
+    pub fn last_key(&self) -> &[u8] {
+        &self.last_key
     }
 
     /// Number of entries added.
@@ -172,7 +178,7 @@ impl TableWriter {
         };
         let index = self.sink.block(&[&self.index.finish()], Compression::None)?;
         self.properties.blocks = self.index.count() as u64;
-        self.properties.largest = std::mem::take(&mut self.last_key);
+        self.properties.largest = bound(&self.last_key).to_vec();
         self.properties.collected = self.collectors.iter_mut().flat_map(|c| c.finish()).collect();
         let properties = self.sink.block(&[&self.properties.encode()], Compression::None)?;
         let footer = Footer { index, filter, properties };

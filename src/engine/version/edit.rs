@@ -10,6 +10,7 @@
 //!       | 6 tree: name (length, bytes)                      only in a manifest's first record
 //!       | 7 features (varint)                               the first field, if there are any
 //!       | 8 hash seed (u64)                                 with feature 1
+//!       | 9 added table with shortened bounds: as 4         with feature 8
 //! ```
 //! Fields may come in any order. An unknown field or feature is an error, since skipping it could
 //! lose data.
@@ -28,6 +29,10 @@ use super::file::FileMeta;
 
 /// The feature of stores that hash keys with a seed.
 const HASH_SEED: u64 = 1;
+/// The feature of stores that shorten the bounds of tables.
+const SHORTENED_BOUNDS: u64 = 8;
+/// The features of the stores that this code writes. It knows no others.
+const FEATURES: u64 = HASH_SEED | SHORTENED_BOUNDS;
 
 /// Number of levels of a tree, level 0 included.
 pub const LEVELS: usize = 7;
@@ -91,7 +96,7 @@ impl VersionEdit {
         let mut out = Vec::new();
         if let Some(seed) = self.hash_seed {
             out.push(7);
-            put_varint(&mut out, HASH_SEED);
+            put_varint(&mut out, FEATURES);
             out.push(8);
             put_u64(&mut out, seed.raw());
         }
@@ -115,7 +120,8 @@ impl VersionEdit {
             put_varint(&mut out, *number);
         }
         for (tree, level, file) in &self.added {
-            out.extend_from_slice(&[4, tree.0, *level]);
+            let field = if file.bounds.are_shortened() { 9 } else { 4 };
+            out.extend_from_slice(&[field, tree.0, *level]);
             file.encode(&mut out);
         }
         out
@@ -129,8 +135,8 @@ impl VersionEdit {
             let field = reader.u8().ok_or(BadEdit::Malformed)?;
             if field == 7 {
                 let features = reader.varint().ok_or(BadEdit::Malformed)?;
-                if features & !HASH_SEED != 0 {
-                    return Err(BadEdit::Features(features & !HASH_SEED));
+                if features & !FEATURES != 0 {
+                    return Err(BadEdit::Features(features & !FEATURES));
                 }
                 continue;
             }
@@ -144,9 +150,9 @@ impl VersionEdit {
             1 => self.next_file = Some(reader.varint()?),
             2 => self.last_sequence = Some(reader.u64()?),
             3 => self.log = Some(decode_log(reader)?),
-            4 => {
+            4 | 9 => {
                 let (tree, level) = decode_place(reader)?;
-                self.added.push((tree, level, FileMeta::decode(reader)?));
+                self.added.push((tree, level, FileMeta::decode(reader, field == 9)?));
             }
             5 => {
                 let (tree, level) = decode_place(reader)?;
@@ -189,14 +195,14 @@ fn decode_log(reader: &mut Reader<'_>) -> Option<LogState> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
+    use crate::engine::version::KeyBounds;
     use proptest::prelude::*;
 
     prop_compose! {
-        fn some_file()(number: u64, size: u64, smallest: Vec<u8>, largest: Vec<u8>,
+        fn some_file()(number: u64, size: u64, smallest: Vec<u8>, largest: Vec<u8>, shortened: bool,
                        entries: u64, tombstones: u64, seqs: (u64, u64)) -> FileMeta {
-            FileMeta { number, size, smallest: Bytes::from(smallest), largest: Bytes::from(largest),
-                       entries, tombstones, min_sequence: seqs.0, max_sequence: seqs.1 }
+            let bounds = KeyBounds::from_stored(&smallest, &largest, shortened);
+            FileMeta { number, size, bounds, entries, tombstones, min_sequence: seqs.0, max_sequence: seqs.1 }
         }
     }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 
+use super::bounds::KeyBounds;
 use super::opener::TableOpener;
 use crate::engine::entry::Sequence;
 use crate::engine::files::FileNumber;
@@ -24,10 +24,8 @@ pub struct FileMeta {
     pub number: FileNumber,
     /// The exact file size in bytes.
     pub size: u64,
-    /// Smallest user key.
-    pub smallest: Bytes,
-    /// Largest user key.
-    pub largest: Bytes,
+    /// Smallest and largest user key.
+    pub bounds: KeyBounds,
     /// Number of entries.
     pub entries: u64,
     /// Number of entries that are tombstones.
@@ -43,37 +41,25 @@ impl FileMeta {
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.number);
         put_varint(out, self.size);
-        put_bytes(out, &self.smallest);
-        put_bytes(out, &self.largest);
+        put_bytes(out, self.bounds.smallest());
+        put_bytes(out, self.bounds.largest());
         put_varint(out, self.entries);
         put_varint(out, self.tombstones);
         put_u64(out, self.min_sequence);
         put_u64(out, self.max_sequence);
     }
 
-    /// Decodes the metadata.
-    pub fn decode(reader: &mut Reader<'_>) -> Option<Self> {
+    /// Decodes the metadata. The edit tells whether the bounds are shortened.
+    pub fn decode(reader: &mut Reader<'_>, shortened: bool) -> Option<Self> {
         Some(Self {
             number: reader.varint()?,
             size: reader.varint()?,
-            smallest: Bytes::copy_from_slice(reader.bytes()?),
-            largest: Bytes::copy_from_slice(reader.bytes()?),
+            bounds: KeyBounds::from_stored(reader.bytes()?, reader.bytes()?, shortened),
             entries: reader.varint()?,
             tombstones: reader.varint()?,
             min_sequence: reader.u64()?,
             max_sequence: reader.u64()?,
         })
-    }
-
-    /// Whether the table may hold a key of `[smallest, largest]`.
-    pub fn overlaps(&self, smallest: &[u8], largest: &[u8]) -> bool {
-        *self.smallest <= *largest && *self.largest >= *smallest
-    }
-
-    /// Whether the table may hold a key of `[lower, upper)`; `None` leaves that end open.
-    pub fn is_within(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> bool {
-        lower.is_none_or(|lower| *self.largest >= *lower)
-            && upper.is_none_or(|upper| *self.smallest < *upper)
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::bounds::KeyBounds;
 use super::edit::LEVELS;
 use super::file::TableFile;
 use crate::engine::files::FileNumber;
@@ -64,7 +65,7 @@ impl Levels {
         let at = if level == 0 {
             files.partition_point(|other| other.meta().max_sequence > file.meta().max_sequence)
         } else {
-            files.partition_point(|other| other.meta().smallest < file.meta().smallest)
+            files.partition_point(|other| other.meta().bounds.precede(&file.meta().bounds))
         };
         files.insert(at, file);
         Some(self)
@@ -82,7 +83,7 @@ impl Levels {
     pub fn first_overlap(&self) -> Option<(FileNumber, FileNumber)> {
         self.levels.iter().skip(1).find_map(|files| {
             files.windows(2).find_map(|pair| match pair {
-                [a, b] if a.meta().largest >= b.meta().smallest => {
+                [a, b] if !a.meta().bounds.precede(&b.meta().bounds) => {
                     Some((a.meta().number, b.meta().number))
                 }
                 _ => None,
@@ -90,12 +91,15 @@ impl Levels {
         })
     }
 
-    /// The files of a sorted level that overlap `[smallest, largest]`.
-    pub fn overlapping(&self, level: usize, smallest: &[u8], largest: &[u8]) -> &[Arc<TableFile>] {
+    /// The files of a sorted level that touch `bounds`.
+    pub fn overlapping(&self, level: usize, bounds: &KeyBounds) -> &[Arc<TableFile>] {
         let files = self.level(level);
-        let from = files.partition_point(|file| *file.meta().largest < *smallest);
+        let from = files.partition_point(|file| {
+            let other = &file.meta().bounds;
+            !other.touch(bounds) && other.precede(bounds)
+        });
         let rest = files.get(from..).unwrap_or_default();
-        let len = rest.partition_point(|file| *file.meta().smallest <= *largest);
+        let len = rest.partition_point(|file| file.meta().bounds.touch(bounds));
         rest.get(..len).unwrap_or_default()
     }
 
@@ -103,15 +107,15 @@ impl Levels {
     #[inline]
     pub fn file_for(&self, level: usize, key: &[u8]) -> Option<&Arc<TableFile>> {
         let files = self.level(level);
-        let at = files.partition_point(|file| *file.meta().largest < *key);
-        files.get(at).filter(|file| *file.meta().smallest <= *key)
+        let at = files.partition_point(|file| file.meta().bounds.end_before(key));
+        files.get(at).filter(|file| !file.meta().bounds.begin_after(key))
     }
 
     /// The files that may hold `key`, in the order in which a point read must search them: the
     /// first entry found is the newest.
     #[inline]
     pub fn files_for<'k>(&'k self, key: &'k [u8]) -> impl Iterator<Item = &'k Arc<TableFile>> {
-        let level0 = self.level(0).iter().filter(|file| file.meta().overlaps(key, key));
+        let level0 = self.level(0).iter().filter(|file| file.meta().bounds.may_hold(key));
         level0.chain((1..LEVELS).filter_map(|level| self.file_for(level, key)))
     }
 

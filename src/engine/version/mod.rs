@@ -8,6 +8,7 @@
 //! - [`current`]: the file CURRENT, which names the current manifest.
 
 mod apply;
+mod bounds;
 pub mod current;
 pub mod edit;
 pub mod file;
@@ -16,6 +17,7 @@ mod manifest;
 pub mod manifest_file;
 pub mod opener;
 
+pub use bounds::KeyBounds;
 pub use current::read_current;
 pub use edit::{LEVELS, LogState, VersionEdit};
 pub use file::{FileMeta, TableFile};

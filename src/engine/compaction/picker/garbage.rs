@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{DEEPEST, any_busy};
+use super::{DEEPEST, any_busy, rewrite_in_place};
 use crate::engine::compaction::plan::{Plan, Reason};
 use crate::engine::files::FileNumber;
 use crate::engine::garbage::TableNeed;
@@ -69,19 +69,21 @@ fn may_shadow(levels: &Levels, level: usize, file: &TableFile, others: &[Arc<Tab
         let older = levels.level(0).iter().skip_while(|other| other.meta().number != meta.number);
         older.skip(1).any(|other| {
             let goes_too = others.iter().any(|it| it.meta().number == other.meta().number);
-            !goes_too && other.meta().overlaps(&meta.smallest, &meta.largest)
+            !goes_too && other.meta().bounds.touch(&meta.bounds)
         })
     };
     (level == 0 && older_in_level0())
-        || (level + 1..LEVELS)
-            .any(|deeper| !levels.overlapping(deeper, &meta.smallest, &meta.largest).is_empty())
+        || (level + 1..LEVELS).any(|deeper| !levels.overlapping(deeper, &meta.bounds).is_empty())
 }
 
 /// Picks the file of a sorted level with the most garbage, if that is half of it or more.
 pub(super) fn pick_garbage(levels: &Levels, busy: &HashSet<FileNumber>) -> Option<Plan> {
     let files = (1..LEVELS).flat_map(|level| levels.level(level).iter().map(move |f| (level, f)));
     let (level, worst) = files
-        .filter(|(_, file)| is_mostly_garbage(file) && !busy.contains(&file.meta().number))
+        .filter(|(level, file)| {
+            let touched = levels.overlapping(*level, &file.meta().bounds);
+            is_mostly_garbage(file) && !any_busy(touched, busy)
+        })
         .max_by_key(|(_, file)| garbage_bytes(file))?;
     Some(rewrite(levels, level, worst, busy))
 }
@@ -96,14 +98,12 @@ fn rewrite(
     busy: &HashSet<FileNumber>,
 ) -> Plan {
     let meta = file.meta();
-    let below = levels.overlapping(level + 1, &meta.smallest, &meta.largest);
+    let below = levels.overlapping(level + 1, &meta.bounds);
     let overlap: u64 = below.iter().map(|below| below.meta().size).sum();
     let sinks = !below.is_empty() && overlap <= meta.size && !any_busy(below, busy);
-    let mut inputs = vec![(level, vec![Arc::clone(file)])];
-    let mut output_level = level;
-    if sinks && level < DEEPEST {
-        output_level = level + 1;
-        inputs.push((output_level, below.to_vec()));
+    if !sinks || level == DEEPEST {
+        return rewrite_in_place(levels, level, file, Reason::Garbage);
     }
-    Plan::Merge { inputs, output_level, reason: Reason::Garbage }
+    let inputs = vec![(level, vec![Arc::clone(file)]), (level + 1, below.to_vec())];
+    Plan::Merge { inputs, output_level: level + 1, reason: Reason::Garbage }
 }
