@@ -52,12 +52,14 @@ impl Engine {
         let paused = core.work.pause_compaction();
         // The store may have been closed in the meantime.
         core.writable()?;
-        for tree in 0..core.trees.len() {
-            if let Some(job) = core.full_compaction(tree) {
-                core.run(&job, false)?;
-            }
-        }
+        let jobs: Vec<_> =
+            (0..core.trees.len()).filter_map(|tree| core.full_compaction(tree)).collect();
+        // The jobs have claimed every table. Tables that come now are compacted as usual.
         drop(paused);
+        core.work.wake_compactors();
+        for job in jobs {
+            core.run(&job, false)?;
+        }
         core.work.wake_compactors();
         Ok(())
     }
@@ -182,7 +184,10 @@ impl Core {
         let view = self.view.load_full();
         let tree = self.tree(job.tree)?;
         let Some(levels) = view.version.trees.get(job.tree).cloned() else { return Ok(()) };
-        let bottommost = !(output_level + 1..LEVELS).any(|level| !levels.level(level).is_empty());
+        // Level 0 may hold older tables beside those that are merged.
+        let within_level0 = output_level == 0;
+        let bottommost = !within_level0
+            && !(output_level + 1..LEVELS).any(|level| !levels.level(level).is_empty());
         let id = TreeId(small(job.tree));
         let filter_job = FilterJob { tree: id, bottommost, pinned: Arc::clone(&pinned), view };
         let filter = match &tree.config.filter {
@@ -190,15 +195,20 @@ impl Core {
             None => None,
         };
         let filtered = filter.is_some();
-        let mut outputs = TableOutputs::new(self.output_options(tree, bottommost));
+        let mut options = self.output_options(tree, bottommost);
+        let mut overlap_limit = self.overlap_limit(&levels, output_level);
+        if within_level0 {
+            options.table_bytes = u64::MAX;
+        }
+        let mut outputs = TableOutputs::new(options);
         let merge = Merge {
             visibility: Visibility::new(
                 pinned.snapshots.iter().map(SnapshotPin::sequence).collect(),
             ),
             filter,
-            is_bottom: Box::new(|key| !levels.reaches_below(output_level, key)),
-            pause: Box::new(|bytes| self.pause(bytes, nested)),
-            cut_before: Box::new(self.overlap_limit(&levels, output_level)),
+            is_bottom: Box::new(|key| !within_level0 && !levels.reaches_below(output_level, key)),
+            pause: Box::new(|bytes| self.pause(bytes, nested, reason)),
+            cut_before: Box::new(|key| overlap_limit(key) && !within_level0),
         };
         let mut cursor = MergeCursor::new(merge_sources(inputs)?);
         let stats = merge.run(&mut cursor, &mut outputs)?;
@@ -235,13 +245,10 @@ impl Core {
     }
 
     /// Called between chunks of a merge: ends it when the store stops, limits its rate, and runs a
-    /// compaction of level 0 first when that has become urgent.
-    fn pause(&self, bytes: u64, nested: bool) -> Result<()> {
+    /// compaction of level 0 first when that has become urgent. Merges that others wait for
+    /// are not limited.
+    fn pause(&self, bytes: u64, nested: bool, reason: Reason) -> Result<()> {
         self.stop_if_asked()?;
-        self.rate.take(bytes, || self.stop_if_asked().is_ok());
-        if nested {
-            return Ok(());
-        }
         let urgent = self
             .view
             .load()
@@ -249,6 +256,15 @@ impl Core {
             .trees
             .iter()
             .any(|levels| levels.level(0).len() >= self.limits.level0_slow);
+        // The limit must make neither writers wait nor a caller that has paused compaction: level 0
+        // is not merged until this merge ends.
+        let waited_for = urgent && reason == Reason::Level0 || self.work.compaction_paused();
+        if !waited_for {
+            self.rate.take(bytes, || self.stop_if_asked().is_ok());
+        }
+        if nested {
+            return Ok(());
+        }
         let from_level0 = |plan: &Plan| match plan {
             Plan::Merge { reason, .. } => *reason == Reason::Level0,
             Plan::Move { from, .. } => *from == 0,

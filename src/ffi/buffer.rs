@@ -9,7 +9,7 @@ use bytes::Bytes;
 /// Bytes that the library returns: `len` bytes at `data`. They stay readable until
 /// lsmkv_buf_release, even after the database is closed. Do not change `owner`. Do not copy the
 /// struct and release both copies. The buffer of an empty value has length 0 and a data pointer
-/// that is not NULL.
+/// that is not NULL. A buffer keeps at most twice its length in memory.
 #[repr(C)]
 pub struct lsmkv_buf {
     /// The bytes; NULL when there is no value.

@@ -113,7 +113,8 @@ fn any_busy(files: &[Arc<TableFile>], busy: &HashSet<FileNumber>) -> bool {
     files.iter().any(|file| busy.contains(&file.meta().number))
 }
 
-/// Merges level 0 into the base level, or moves its files if nothing overlaps.
+/// Merges level 0 into the base level, or moves its files if nothing overlaps. While other
+/// compactions are in the way, it merges files of level 0 with each other.
 fn pick_level0(
     levels: &Levels,
     targets: &LevelTargets,
@@ -122,7 +123,7 @@ fn pick_level0(
 ) -> Option<Plan> {
     let files = levels.level(0);
     if files.is_empty() || any_busy(files, busy) {
-        return None;
+        return pick_within_level0(files, busy, settings);
     }
     // Levels between 0 and the base level may still hold files after the base level moved down. The
     // output must not be deeper than the first of them: newer entries would be below older ones.
@@ -132,7 +133,7 @@ fn pick_level0(
     let bounds = bounds.reduce(|all, bounds| all.union(&bounds))?;
     let below = levels.overlapping(to, &bounds);
     if any_busy(below, busy) {
-        return None;
+        return pick_within_level0(files, busy, settings);
     }
     let full_of_garbage = files.iter().any(|file| has_garbage(file));
     if below.is_empty() && disjoint(files) && !full_of_garbage {
@@ -142,6 +143,27 @@ fn pick_level0(
     let full = files.len() >= settings.level0_files;
     let reason = if full_of_garbage && !full { Reason::Garbage } else { Reason::Level0 };
     Some(Plan::Merge { inputs, output_level: to, reason })
+}
+
+/// Merges the newest files of level 0 into one. A long compaction of the levels below, such as a
+/// full one, then stops neither readers nor writers. A file larger than all newer ones together is
+/// left out, so that each entry is rewritten a logarithmic number of times.
+fn pick_within_level0(
+    files: &[Arc<TableFile>],
+    busy: &HashSet<FileNumber>,
+    settings: &PickerOptions,
+) -> Option<Plan> {
+    let (mut run, mut bytes) = (Vec::new(), 0);
+    for file in files.iter().take_while(|file| !busy.contains(&file.meta().number)) {
+        let size = file.meta().size;
+        if run.len() >= 2 && size > bytes {
+            break;
+        }
+        run.push(Arc::clone(file));
+        bytes += size;
+    }
+    let due = files.len() >= settings.level0_files * 2 && run.len() >= settings.level0_files;
+    due.then(|| Plan::Merge { inputs: vec![(0, run)], output_level: 0, reason: Reason::Level0 })
 }
 
 fn disjoint(files: &[Arc<TableFile>]) -> bool {
