@@ -364,3 +364,21 @@ fn tables_whose_bounds_tie_are_told_apart_by_reads_and_rewritten_together() {
     let busy = HashSet::from([3]);
     assert_eq!(pick(&levels, &busy, &settings()).map(|plan| numbers(&plan)), None);
 }
+
+#[test]
+fn while_the_levels_below_are_busy_the_newest_files_of_level_0_are_merged_with_each_other() {
+    let mut files: Vec<_> = (10..18).map(|number| (0, file(number, 0, 9, KIB))).collect();
+    files.push((0, file(9, 0, 9, 100 * KIB)));
+    files.push((0, file(8, 0, 9, KIB)));
+    files.push((1, file(1, 0, 9, 500 * KIB)));
+    let levels = levels(&files);
+    let plan = |busy: &[u64]| pick(&levels, &busy.iter().copied().collect(), &settings());
+    let Some(Plan::Merge { inputs, output_level: 0, .. }) = plan(&[1]) else {
+        panic!("no merge within level 0")
+    };
+    // Newest first, and without the file that is larger than all newer ones together.
+    let merged: Vec<u64> = inputs[0].1.iter().map(|file| file.meta().number).collect();
+    assert_eq!((inputs.len(), merged), (1, (10..18).rev().collect()));
+    assert!(plan(&[1, 15]).is_none(), "no older file overtakes one that is busy");
+    assert!(matches!(plan(&[]), Some(Plan::Merge { output_level: 1, .. })));
+}
