@@ -25,7 +25,7 @@ CXXFLAGS ?= -O2
 INCLUDES := -Iinclude -Ibindings/cpp
 
 .PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server \
-	torture fuzz generate install uninstall clean setup figures \
+	torture fuzz deny generate install uninstall clean setup figures \
 	instructions instructions-accept
 
 # cargo uses all cores by itself, and its builds write to the same files.
@@ -157,6 +157,12 @@ torture-queue:
 fuzz:
 	TARGET=$(TARGET) CARGO="$(CARGO)" N=$(or $(N),10000000) SECONDS_EACH=$(or $(SECONDS_EACH),600) \
 		scripts/fuzz.sh $(TARGETS)
+
+# Licences, sources, versions and advisories of dependencies, by cargo-deny and deny.toml. Advisories
+# need a network. CI runs scripts/licences.py instead, since compiling cargo-deny takes minutes.
+deny:
+	command -v cargo-deny >/dev/null || $(CARGO) install cargo-deny --locked
+	$(CARGO) deny --workspace check
 
 # Writes what is generated and committed: the dispatch, the C functions of commands and the header,
 # the C++ and Python methods, docs/COMMANDS.md. A test fails when one of them is stale.
