@@ -162,7 +162,9 @@ fuzz:
 # need a network. CI runs scripts/licences.py instead, since compiling cargo-deny takes minutes.
 deny:
 	command -v cargo-deny >/dev/null || $(CARGO) install cargo-deny --locked
-	$(CARGO) deny --workspace check
+	$(CARGO) deny --workspace check licenses bans sources
+	if $(CARGO) deny fetch; then $(CARGO) deny --workspace check advisories; \
+		else echo "advisories: not checked, without a network"; fi
 
 # Writes what is generated and committed: the dispatch, the C functions of commands and the header,
 # the C++ and Python methods, docs/COMMANDS.md. A test fails when one of them is stale.
