@@ -103,7 +103,7 @@ fn a_page_is_longer_by_at_most_twice_the_spacing() {
 }
 
 #[test]
-fn a_million_abandoned_scans_take_no_place_away() {
+fn two_hundred_thousand_abandoned_scans_take_no_place_away() {
     let cursors = cursors();
     let rows = long_names(5000);
     let (number, first) = page(&cursors, &rows, 0, 10);
