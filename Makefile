@@ -25,7 +25,7 @@ CXXFLAGS ?= -O2
 INCLUDES := -Iinclude -Ibindings/cpp
 
 .PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server \
-	torture generate install uninstall clean setup figures \
+	torture fuzz deny generate install uninstall clean setup figures \
 	instructions instructions-accept
 
 # cargo uses all cores by itself, and its builds write to the same files.
@@ -151,6 +151,20 @@ torture-kill:
 	LSMKV_KILLS=$(or $(N),100000) $(LONG) kill
 torture-queue:
 	LSMKV_QUEUE=$(or $(N),10000000) $(LONG) big queue
+
+# Fuzzes every target, or those in TARGETS, for N executions each or for ten minutes, whichever ends
+# first; SECONDS_EACH=0 sets no time (docs/RELIABILITY.md).
+fuzz:
+	TARGET=$(TARGET) CARGO="$(CARGO)" N=$(or $(N),10000000) SECONDS_EACH=$(or $(SECONDS_EACH),600) \
+		scripts/fuzz.sh $(TARGETS)
+
+# Licences, sources, versions and advisories of dependencies, by cargo-deny and deny.toml. Advisories
+# need a network. CI runs scripts/licences.py instead, since compiling cargo-deny takes minutes.
+deny:
+	command -v cargo-deny >/dev/null || $(CARGO) install cargo-deny --locked
+	$(CARGO) deny --workspace check licenses bans sources
+	if $(CARGO) deny fetch; then $(CARGO) deny --workspace check advisories; \
+		else echo "advisories: not checked, without a network"; fi
 
 # Writes what is generated and committed: the dispatch, the C functions of commands and the header,
 # the C++ and Python methods, docs/COMMANDS.md. A test fails when one of them is stale.

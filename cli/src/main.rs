@@ -2,6 +2,8 @@
 
 mod command_line;
 mod failure;
+#[cfg(test)]
+mod fuzzing;
 mod rdb;
 mod resp;
 mod server;

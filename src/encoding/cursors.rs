@@ -1,50 +1,38 @@
-//! The cursors of scans, as a clean close saves them: the record `cursors` of the reserved space.
+//! What a clean close saves of the cursors of scans: the record `cursors` of the reserved space.
 //!
 //! ```text
-//! record  = format u8 (1) | entry *, oldest first
-//! entry   = number u64 LE | scope u64 LE | position (varint length, bytes)
+//! record  = format u8 (2) | landmark *, least recently used first
+//! landmark = id u32 LE | bytes (varint length, bytes)
 //! ```
+//!
+//! Format 1 listed positions of scans by number. Those numbers are no longer given.
 
-use crate::io::codec::{Reader, put_bytes, put_u64};
+use crate::io::codec::{Reader, put_bytes, put_u32};
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
-/// The position of a scan.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cursor {
-    /// The number that the client was given.
-    pub(crate) number: u64,
-    /// A hash of what is being scanned.
-    pub(crate) scope: u64,
-    /// The bytes at which the scan continues.
-    pub(crate) position: Vec<u8>,
-}
-
-/// Encodes the record of these cursors.
-pub(crate) fn encode<'a>(cursors: impl Iterator<Item = &'a Cursor>) -> Vec<u8> {
+/// Encodes the record of these landmarks.
+pub(crate) fn encode<'a>(landmarks: impl Iterator<Item = (u32, &'a [u8])>) -> Vec<u8> {
     let mut record = vec![FORMAT];
-    for cursor in cursors {
-        put_u64(&mut record, cursor.number);
-        put_u64(&mut record, cursor.scope);
-        put_bytes(&mut record, &cursor.position);
+    for (id, bytes) in landmarks {
+        put_u32(&mut record, id);
+        put_bytes(&mut record, bytes);
     }
     record
 }
 
-/// Decodes the cursors in a record. Those that cannot be read are left out: their scans start
+/// Decodes the landmarks in a record. Those that cannot be read are left out: their scans start
 /// again.
-pub(crate) fn decode(record: &[u8]) -> Vec<Cursor> {
+pub(crate) fn decode(record: &[u8]) -> Vec<(u32, &[u8])> {
     let mut reader = Reader::new(record);
-    let mut cursors = Vec::new();
+    let mut landmarks = Vec::new();
     if reader.u8() != Some(FORMAT) {
-        return cursors;
+        return landmarks;
     }
-    while let (Some(number), Some(scope), Some(position)) =
-        (reader.u64(), reader.u64(), reader.bytes())
-    {
-        cursors.push(Cursor { number, scope, position: position.to_vec() });
+    while let (Some(id), Some(bytes)) = (reader.u32(), reader.bytes()) {
+        landmarks.push((id, bytes));
     }
-    cursors
+    landmarks
 }
 
 #[cfg(test)]
@@ -54,24 +42,24 @@ mod tests {
 
     #[test]
     fn a_record_stands_as_drawn() {
-        let cursor = Cursor { number: 0x0102, scope: 3, position: b"ab".to_vec() };
-        let expected = [1, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 2, b'a', b'b'];
-        assert_eq!(encode([&cursor].into_iter()), expected);
-        assert_eq!(decode(&expected), [cursor]);
-        assert_eq!(decode(&[2, 0, 0]), [], "a later format");
+        let expected = [2, 2, 1, 0, 0, 2, b'a', b'b'];
+        assert_eq!(encode([(0x0102, &b"ab"[..])].into_iter()), expected);
+        assert_eq!(decode(&expected), [(0x0102, &b"ab"[..])]);
+        let earlier = [1, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 2, b'a', b'b'];
+        assert_eq!(decode(&earlier), [], "format 1");
+        assert_eq!(decode(&[3, 0, 0]), [], "a later format");
     }
 
     proptest! {
         #[test]
-        fn cursors_read_back_and_a_cut_leaves_the_first_ones(
-            entries: Vec<(u64, u64, Vec<u8>)>, cut in 0usize..200,
+        fn landmarks_read_back_and_a_cut_leaves_the_first_ones(
+            landmarks: Vec<(u32, Vec<u8>)>, cut in 0usize..200,
         ) {
-            let make = |(number, scope, position)| Cursor { number, scope, position };
-            let cursors: Vec<_> = entries.into_iter().map(make).collect();
-            let record = encode(cursors.iter());
-            prop_assert_eq!(&decode(&record), &cursors);
+            let landmarks: Vec<_> = landmarks.iter().map(|(id, bytes)| (*id, &bytes[..])).collect();
+            let record = encode(landmarks.iter().copied());
+            prop_assert_eq!(&decode(&record), &landmarks);
             let cut = decode(&record[..cut.min(record.len())]);
-            prop_assert_eq!(&cut[..], &cursors[..cut.len()]);
+            prop_assert_eq!(&cut[..], &landmarks[..cut.len()]);
         }
 
         #[test]

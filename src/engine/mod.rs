@@ -24,6 +24,8 @@ mod edits;
 pub mod entry;
 pub mod files;
 mod flush;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod garbage;
 mod garbage_estimator;
 mod handle;

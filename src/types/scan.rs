@@ -2,14 +2,13 @@
 //!
 //! The cursor is the bytes of the element at or after which the next call continues; it is empty at
 //! the beginning and at the end. So whatever exists during the whole scan is returned exactly once,
-//! whatever else comes and goes.
+//! whatever else comes and goes. For clients of Redis it is a number: `keyspace::scan_cursors`.
 
 use bytes::Bytes;
 
-use crate::encoding::keys::{Space, prefix};
 use crate::encoding::meta::Type;
-use crate::engine::stable_hash;
 use crate::error::Result;
+use crate::keyspace::scan_cursors::{Gap, NumberedEnd};
 use crate::txn::db::commands;
 use crate::txn::{Tx, Walk};
 use crate::types::databases::user_key;
@@ -56,41 +55,82 @@ commands! {
     read fn zscan(key: &[u8], cursor: &[u8], options: &ScanOptions<'_>) -> Page<(Bytes, f64)>;
 }
 
-/// Calls `take` for `count` rows; the part of the next row's key from `skip` on, or nothing at the
-/// end.
-fn walk_some(
+/// Decides where a page ends.
+trait PageEnd {
+    /// How many rows the page has at least, if `count` were asked for.
+    fn rows(&self, count: u64) -> u64;
+    /// Whether the page ends in this gap.
+    fn ends(&mut self, gap: Gap<'_>) -> bool;
+    /// How many elements the page keeps.
+    fn kept(&self) -> usize;
+}
+
+/// Ends as soon as it may, and remembers where.
+#[derive(Default)]
+struct AtOnce(Vec<u8>);
+
+impl PageEnd for AtOnce {
+    fn rows(&self, count: u64) -> u64 {
+        count
+    }
+
+    fn ends(&mut self, gap: Gap<'_>) -> bool {
+        self.0 = gap.next.to_vec();
+        true
+    }
+
+    fn kept(&self) -> usize {
+        usize::MAX
+    }
+}
+
+impl PageEnd for NumberedEnd<'_> {
+    fn rows(&self, count: u64) -> u64 {
+        NumberedEnd::rows(self, count)
+    }
+
+    fn ends(&mut self, gap: Gap<'_>) -> bool {
+        NumberedEnd::ends(self, gap)
+    }
+
+    fn kept(&self) -> usize {
+        self.number().1
+    }
+}
+
+/// Takes from the rows of a page what `take` makes of them. Positions are the keys of rows from
+/// `skip` on.
+fn walk_page<T>(
     walk: &mut Walk,
     count: u64,
     skip: usize,
-    mut take: impl FnMut(&Walk) -> Result<()>,
-) -> Result<Vec<u8>> {
-    let mut looked_at = 0;
+    end: &mut impl PageEnd,
+    mut take: impl FnMut(&Walk) -> Result<Option<T>>,
+) -> Result<Vec<T>> {
+    let (mut found, mut last, mut row_bytes) = (Vec::new(), Vec::new(), 0);
+    let mut left = end.rows(count.max(1));
     while walk.advance()? {
-        if looked_at == count.max(1) {
-            return Ok(walk.key().get(skip..).unwrap_or_default().to_vec());
+        let next = walk.key().get(skip..).unwrap_or_default();
+        if left == 0 && end.ends(Gap { last: &last, next, row_bytes, taken: found.len() }) {
+            break;
         }
-        take(walk)?;
-        looked_at += 1;
+        left = left.saturating_sub(1);
+        if left == 0 {
+            last.clear();
+            last.extend_from_slice(next);
+            row_bytes = last.len() + walk.value().len();
+        }
+        found.extend(take(walk)?);
     }
-    Ok(Vec::new())
+    found.truncate(end.kept());
+    Ok(found)
 }
 
 impl Tx<'_> {
     pub(crate) fn scan(&self, cursor: &[u8], options: &ScanOptions<'_>) -> Result<Page<Bytes>> {
-        let mut walk = self.records(cursor, false)?;
-        let mut found = Vec::new();
-        let skip = self.space().to_bytes().len();
-        let next = walk_some(&mut walk, options.count, skip, |walk| {
-            let key = user_key(walk);
-            if options.wants(key)
-                && let Some(header) = self.live_header(walk)?
-                && options.kind.is_none_or(|kind| kind == header.kind)
-            {
-                found.push(Bytes::copy_from_slice(key));
-            }
-            Ok(())
-        })?;
-        Ok((next, found))
+        let mut end = AtOnce::default();
+        let found = self.scan_keys(cursor, options, &mut end)?;
+        Ok((end.0, found))
     }
 
     pub(crate) fn hscan(
@@ -99,7 +139,9 @@ impl Tx<'_> {
         cursor: &[u8],
         options: &ScanOptions<'_>,
     ) -> Result<Page<(Bytes, Bytes)>> {
-        self.scan_members(key, Type::Hash, cursor, options)
+        let mut end = AtOnce::default();
+        let found = self.scan_members(key, Type::Hash, cursor, options, &mut end)?;
+        Ok((end.0, found))
     }
 
     pub(crate) fn sscan(
@@ -108,8 +150,9 @@ impl Tx<'_> {
         cursor: &[u8],
         options: &ScanOptions<'_>,
     ) -> Result<Page<Bytes>> {
-        let (next, found) = self.scan_members(key, Type::Set, cursor, options)?;
-        Ok((next, found.into_iter().map(|(member, _)| member).collect()))
+        let mut end = AtOnce::default();
+        let found = self.scan_members(key, Type::Set, cursor, options, &mut end)?;
+        Ok((end.0, found.into_iter().map(|(member, _)| member).collect()))
     }
 
     pub(crate) fn zscan(
@@ -118,53 +161,72 @@ impl Tx<'_> {
         cursor: &[u8],
         options: &ScanOptions<'_>,
     ) -> Result<Page<(Bytes, f64)>> {
-        let (next, found) = self.scan_members(key, Type::ZSet, cursor, options)?;
+        let mut end = AtOnce::default();
+        let found = self.scan_members(key, Type::ZSet, cursor, options, &mut end)?;
         let scored = found.into_iter().map(|(member, score)| Ok((member, stored_score(&score)?)));
-        Ok((next, scored.collect::<Result<_>>()?))
+        Ok((end.0, scored.collect::<Result<_>>()?))
+    }
+
+    /// SCAN by number.
+    pub(crate) fn scan_numbered(
+        &self,
+        number: u64,
+        options: &ScanOptions<'_>,
+    ) -> Result<(u64, Vec<Bytes>)> {
+        let (position, mut end) = self.store().cursors().resume(number);
+        let found = self.scan_keys(&position, options, &mut end)?;
+        Ok((end.number().0, found))
+    }
+
+    /// HSCAN, SSCAN or ZSCAN by number: members with what is stored beside them.
+    pub(crate) fn scan_members_numbered(
+        &self,
+        key: &[u8],
+        kind: Type,
+        number: u64,
+        options: &ScanOptions<'_>,
+    ) -> Result<(u64, Vec<(Bytes, Bytes)>)> {
+        let (position, mut end) = self.store().cursors().resume(number);
+        let found = self.scan_members(key, kind, &position, options, &mut end)?;
+        Ok((end.number().0, found))
+    }
+
+    fn scan_keys(
+        &self,
+        position: &[u8],
+        options: &ScanOptions<'_>,
+        end: &mut impl PageEnd,
+    ) -> Result<Vec<Bytes>> {
+        let mut walk = self.records(position, false)?;
+        let skip = self.space().to_bytes().len();
+        walk_page(&mut walk, options.count, skip, end, |walk| {
+            let key = user_key(walk);
+            if options.wants(key)
+                && let Some(header) = self.live_header(walk)?
+                && options.kind.is_none_or(|kind| kind == header.kind)
+            {
+                return Ok(Some(Bytes::copy_from_slice(key)));
+            }
+            Ok(None)
+        })
     }
 
     fn scan_members(
         &self,
         key: &[u8],
         kind: Type,
-        cursor: &[u8],
+        position: &[u8],
         options: &ScanOptions<'_>,
-    ) -> Result<Page<(Bytes, Bytes)>> {
-        let mut found = Vec::new();
-        let Some(collection) = self.collection(key, kind)? else { return Ok((Vec::new(), found)) };
-        let mut walk = collection.walk_from(self, cursor, false)?;
+        end: &mut impl PageEnd,
+    ) -> Result<Vec<(Bytes, Bytes)>> {
+        let Some(collection) = self.collection(key, kind)? else { return Ok(Vec::new()) };
+        let mut walk = collection.walk_from(self, position, false)?;
         let skip = collection.prefix().len();
-        let next = walk_some(&mut walk, options.count, skip, |walk| {
+        walk_page(&mut walk, options.count, skip, end, |walk| {
             let member = collection.sub_key(walk.key());
-            if options.wants(member) {
-                found.push((Bytes::copy_from_slice(member), walk.value_bytes()));
-            }
-            Ok(())
-        })?;
-        Ok((next, found))
-    }
-
-    /// The position of a numeric cursor in a scan of the database, or of a key.
-    pub(crate) fn cursor_position(&self, key: Option<&[u8]>, number: u64) -> Vec<u8> {
-        self.store().cursors().recall(self.cursor_scope(key), number)
-    }
-
-    /// A numeric cursor for a position; 0 for the end.
-    pub(crate) fn cursor_number(&self, key: Option<&[u8]>, position: Vec<u8>) -> u64 {
-        if position.is_empty() {
-            return 0;
-        }
-        self.store().cursors().remember(self.cursor_scope(key), position)
-    }
-
-    /// A hash of what is scanned, by the database's number: after a swap a position is as valid as
-    /// before.
-    fn cursor_scope(&self, key: Option<&[u8]>) -> u64 {
-        let space = Space::from_id(self.database());
-        match key {
-            Some(key) => stable_hash(&prefix(space, key, 0)),
-            None => stable_hash(&space.to_bytes()),
-        }
+            let wanted = options.wants(member);
+            Ok(wanted.then(|| (Bytes::copy_from_slice(member), walk.value_bytes())))
+        })
     }
 }
 

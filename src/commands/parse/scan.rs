@@ -1,4 +1,4 @@
-//! Parsers of the SCAN commands. Cursors are numbers here: see `types::cursors`.
+//! Parsers of the SCAN commands. Cursors are numbers here: see `keyspace::scan_cursors`.
 
 use bytes::Bytes;
 
@@ -8,6 +8,7 @@ use crate::commands::reply::Reply;
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
 use crate::types::number::format_double;
+use crate::types::scores::stored_score;
 use crate::types::{ScanOptions, Type};
 
 /// Reads a cursor like C's `strtoul`, which accepts a sign and text without digits.
@@ -58,56 +59,51 @@ fn options<'a>(args: &mut Args<'a>, with_type: bool) -> Result<(ScanOptions<'a>,
     Ok((options, kind))
 }
 
-fn reply(tx: &Tx<'_>, key: Option<&[u8]>, next: Vec<u8>, found: Vec<Bytes>) -> Reply {
-    let number = tx.cursor_number(key, next).to_string();
-    Reply::Array(vec![Reply::Bulk(number.into()), Reply::list(found)])
+fn reply(number: u64, found: Vec<Bytes>) -> Reply {
+    Reply::Array(vec![Reply::Bulk(number.to_string().into()), Reply::list(found)])
 }
 
 pub(crate) fn scan(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     let number = cursor_number(args.bytes()?)?;
     let (mut options, kind) = options(&mut args, true)?;
-    let Wanted::Known(kind) = kind else { return Ok(reply(tx, None, Vec::new(), Vec::new())) };
+    let Wanted::Known(kind) = kind else { return Ok(reply(0, Vec::new())) };
     options.kind = kind;
-    let (next, found) = tx.scan(&tx.cursor_position(None, number), &options)?;
-    Ok(reply(tx, None, next, found))
+    let (next, found) = tx.scan_numbered(number, &options)?;
+    Ok(reply(next, found))
 }
 
-/// The result of scanning a collection: the next cursor, and its elements in order.
-type Found = (Vec<u8>, Vec<Bytes>);
-
-/// Runs a scan of a collection. Redis looks up the key first and does not read the options of a
-/// missing key.
-fn scan_key<'s>(
-    tx: &Tx<'s>,
+/// Scans a collection; `flat` makes a part of the reply of a member and what is stored beside it.
+/// Redis looks up the key first and does not read the options of a missing key.
+fn scan_key<const N: usize>(
+    tx: &Tx<'_>,
     mut args: Args<'_>,
     kind: Type,
-    scan: impl FnOnce(&Tx<'s>, &[u8], &[u8], &ScanOptions<'_>) -> Result<Found>,
+    flat: impl Fn((Bytes, Bytes)) -> Result<[Bytes; N]>,
 ) -> Result<Reply> {
     let (key, number) = (args.bytes()?, cursor_number(args.bytes()?)?);
     if tx.typed(key, kind)?.is_none() {
-        return Ok(reply(tx, Some(key), Vec::new(), Vec::new()));
+        return Ok(reply(0, Vec::new()));
     }
     let (options, _) = options(&mut args, false)?;
-    let (next, found) = scan(tx, key, &tx.cursor_position(Some(key), number), &options)?;
-    Ok(reply(tx, Some(key), next, found))
+    let (next, found) = tx.scan_members_numbered(key, kind, number, &options)?;
+    let mut parts = Vec::with_capacity(found.len() * N);
+    for member in found {
+        parts.extend(flat(member)?);
+    }
+    Ok(reply(next, parts))
 }
 
 pub(crate) fn hscan(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
-    scan_key(tx, args, Type::Hash, |tx, key, cursor, options| {
-        let (next, found) = tx.hscan(key, cursor, options)?;
-        Ok((next, found.into_iter().flat_map(|(field, value)| [field, value]).collect()))
-    })
+    scan_key(tx, args, Type::Hash, |(field, value)| Ok([field, value]))
 }
 
 pub(crate) fn sscan(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
-    scan_key(tx, args, Type::Set, Tx::sscan)
+    scan_key(tx, args, Type::Set, |(member, _)| Ok([member]))
 }
 
 pub(crate) fn zscan(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
-    scan_key(tx, args, Type::ZSet, |tx, key, cursor, options| {
-        let (next, found) = tx.zscan(key, cursor, options)?;
-        let flat = |(member, score)| [member, Bytes::from(format_double(score))];
-        Ok((next, found.into_iter().flat_map(flat).collect()))
+    scan_key(tx, args, Type::ZSet, |(member, score)| {
+        Ok([member, Bytes::from(format_double(stored_score(&score)?))])
     })
 }
 
@@ -152,9 +148,6 @@ mod tests {
             let (_, found) = scan(&db, &["SCAN", forged, "COUNT", "100"]);
             assert_eq!(found, 25, "{forged}");
         }
-        let other = db.select(1).unwrap();
-        other.set(b"a", b"v").unwrap();
-        assert_eq!(scan(&other, &["SCAN", &cursor]), ("0".into(), 1), "of another database");
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Loader {
 }
 
 /// Decompresses a data block.
-fn unpack(packed: &[u8]) -> std::result::Result<Block, Malformed> {
+pub(super) fn unpack(packed: &[u8]) -> std::result::Result<Block, Malformed> {
     let bad = Malformed("compressed block does not unpack");
     let (length, body) = packed.split_first_chunk().ok_or(bad)?;
     let length = u32::from_le_bytes(*length) as usize;

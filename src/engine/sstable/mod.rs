@@ -19,6 +19,8 @@ mod cache;
 mod cursor;
 mod filter;
 mod format;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod index;
 mod loader;
 mod properties;

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Fuzzes the targets of tests/fuzz, all or those named, for N executions each. SECONDS_EACH ends a
+# target earlier. Inputs that reach new code are kept in $TARGET/fuzz/corpus; inputs that fail, in
+# $TARGET/fuzz/artifacts. Needs cargo-fuzz (`cargo install cargo-fuzz`) and a C++ compiler.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+TARGET=${TARGET:-$PWD/target}
+CARGO=${CARGO:-cargo}
+work=$TARGET/fuzz
+export CARGO_TARGET_DIR=$work/build
+# The sanitizers of a stable compiler.
+export RUSTC_BOOTSTRAP=1
+export PATH=$work/tools/bin:$PATH
+
+command -v cargo-fuzz >/dev/null || "$CARGO" install cargo-fuzz --locked --root "$work/tools"
+
+if [ $# = 0 ]; then
+    mapfile -t targets < <(ls tests/fuzz/fuzz_targets | sed 's/\.rs$//')
+else
+    targets=("$@")
+fi
+failed=0
+for name in "${targets[@]}"; do
+    echo "== $name"
+    mkdir -p "$work/corpus/$name" "$work/artifacts/$name"
+    # A single allocation beyond 256 MiB is a failure: no input has over 64 KiB.
+    "$CARGO" fuzz run --fuzz-dir tests/fuzz "$name" "$work/corpus/$name" "tests/fuzz/corpus/$name" -- \
+        -runs="${N:-10000000}" -max_total_time="${SECONDS_EACH:-0}" -max_len=65536 -len_control=100 \
+        -malloc_limit_mb=256 -rss_limit_mb=3000 -timeout=20 -print_final_stats=1 -detect_leaks=0 \
+        -dict="tests/fuzz/words.dict" \
+        -artifact_prefix="$work/artifacts/$name/" 2>&1 | tee "$work/$name.log" | grep -E "ERROR|panicked|stat::number_of|SUMMARY" || true
+    grep -q "^stat::number_of_executed_units" "$work/$name.log" && ! grep -q "ERROR\|deadly signal" "$work/$name.log" || failed=1
+done
+exit $failed

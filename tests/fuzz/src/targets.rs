@@ -1,0 +1,238 @@
+//! Targets over what the library exports. Each takes any bytes, and must neither panic nor allocate
+//! more than a multiple of them.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use lsmkv::encoding::header::Header;
+use lsmkv::encoding::keys::{
+    after_prefix, prefix, prefix_len, row_key, split_meta_key, split_row_key,
+};
+use lsmkv::encoding::meta::{Body, is_packed, with_expiry};
+use lsmkv::encoding::packed::Packed;
+use lsmkv::engine::MemFs;
+use lsmkv::io::clock::ManualClock;
+use lsmkv::io::fs::FileSystem as _;
+use lsmkv::{Db, Options, Reply, SyncMode};
+
+/// A record of the meta tree, and the members that are stored in it.
+pub fn packed_record(data: &[u8]) {
+    if let Ok(header) = Header::decode(data) {
+        let _ = header.expired(1);
+        let _ = Body::decode(header.kind, data).map(|body| (body.size(), body.version()));
+        if let Some(record) = with_expiry(data, 77) {
+            assert_eq!(Header::decode(&record).map(|header| header.expire_ms).ok(), Some(77));
+        }
+    }
+    let _ = is_packed(data);
+    let record = Bytes::copy_from_slice(data);
+    let Ok(packed) = Packed::decode(&record) else { return };
+    let sound = packed.validate().is_ok();
+    let mut entries = packed.entries();
+    let mut members = Vec::new();
+    while let Ok(Some(entry)) = entries.advance() {
+        members.push(packed.bytes()[entry.member].to_vec());
+        let _ = &packed.bytes()[entry.value];
+    }
+    let mut ascending = packed.entries();
+    while let Ok(Some(_)) = ascending.next_ascending() {}
+    let index = packed.index();
+    for member in members.iter().take(64).map(Vec::as_slice).chain([&b""[..], b"other"]) {
+        let found = packed.get(member).map(|value| value.map(<[u8]>::to_vec));
+        if sound {
+            let by_index = index.as_ref().unwrap().get(member).map(<[u8]>::to_vec);
+            assert_eq!(found.unwrap(), by_index, "both lookups agree");
+        }
+        let mut changed = packed.clone();
+        if changed.put(member, b"value", usize::from(u16::MAX)) == Ok(true) && sound {
+            assert_eq!(changed.get(member).unwrap(), Some(&b"value"[..]), "what was put is there");
+            changed.validate().unwrap();
+        }
+        if changed.remove(member).is_ok() && sound {
+            assert_eq!(changed.get(member).unwrap(), None, "what was removed is gone");
+        }
+    }
+}
+
+/// Keys of the three trees.
+pub fn keys(data: &[u8]) {
+    let _ = split_meta_key(data);
+    let length = prefix_len(data);
+    let row = split_row_key(data);
+    if let Some(row) = &row {
+        let head = prefix(row.space, &row.user_key, row.version);
+        assert_eq!(length, Some(head.len()), "both find the sub key");
+        assert_eq!(row_key(&head, row.sub_key)[..], *data, "a key reads back");
+        if let Some(after) = after_prefix(&head) {
+            assert!(after[..] > *data, "the end of a prefix is after its rows");
+        }
+    }
+}
+
+const SEPARATE: &[&str] = &[
+    // Drawn at random, or different by design.
+    "SPOP",
+    "SRANDMEMBER",
+    "HRANDFIELD",
+    "ZRANDMEMBER",
+    "RANDOMKEY",
+    "OBJECT",
+    "SCAN",
+    "HSCAN",
+    "SSCAN",
+    "ZSCAN",
+    "MEMORY",
+    "DEBUG",
+    "INFO",
+    "LASTSAVE",
+    "TIME",
+];
+
+/// The words of a line of commands. A word `%NN` is the byte NN, repeated `x` times for `%NNxM`.
+fn words(line: &[u8]) -> Vec<Vec<u8>> {
+    let word = |word: &[u8]| -> Vec<u8> {
+        let text = std::str::from_utf8(word).ok().and_then(|text| text.strip_prefix('%'));
+        let parsed = text.and_then(|text| {
+            let (byte, times) = text.split_once('x').unwrap_or((text, "1"));
+            Some((u8::from_str_radix(byte, 16).ok()?, times.parse::<u16>().ok()?))
+        });
+        match parsed {
+            Some((byte, times)) => vec![byte; usize::from(times % 2048)],
+            None => word.to_vec(),
+        }
+    };
+    line.split(|byte| *byte == b' ').map(word).collect()
+}
+
+/// A store with the usual options, or with all that is small as small as it can be.
+fn store(small: bool) -> Db {
+    let mut options = Options {
+        sync: SyncMode::Off,
+        max_key_bytes: 4096,
+        max_value_bytes: 64 << 10,
+        ttl_cleaner_interval_s: 0,
+        ..Options::default()
+    };
+    if small {
+        options.write_buffer = 64 << 10;
+        options.log_segment_bytes = 16 << 10;
+        options.table_bytes = 16 << 10;
+        options.memory_budget = 4 << 20;
+        options.packed_max_members = 0;
+    }
+    let fs = Arc::new(MemFs::untracked());
+    let clock = Arc::new(ManualClock::at(1_000_000));
+    Db::open_on(fs, Path::new("/db"), options, clock).expect("a new store")
+}
+
+/// Commands by name, one per line, in two stores that differ in every size: all replies are equal.
+/// The line `~` flushes the second store, `!` compacts it.
+pub fn commands(data: &[u8]) {
+    let (usual, small) = (store(false), store(true));
+    for line in data.split(|byte| *byte == b'\n').take(200) {
+        match line {
+            b"" => continue,
+            b"~" => {
+                small.flush().expect("a flush");
+                continue;
+            }
+            b"!" => {
+                small.compact().expect("a compaction");
+                continue;
+            }
+            _ => {}
+        }
+        let words = words(line);
+        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        let name = String::from_utf8_lossy(words[0]).to_uppercase();
+        if SEPARATE.contains(&name.as_str()) {
+            continue;
+        }
+        let replies = [usual.command(&words), small.command(&words)].map(|reply| match reply {
+            Ok(reply) => reply,
+            Err(error) => Reply::Error(error.to_string()),
+        });
+        assert_eq!(replies[0], replies[1], "{}", String::from_utf8_lossy(line));
+    }
+    for db in [usual, small] {
+        assert_eq!(db.check().expect("a check"), [""; 0]);
+        db.close().expect("a close");
+    }
+}
+
+/// The files of a small store, whose process was killed.
+fn files() -> &'static [(String, Vec<u8>)] {
+    static FILES: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let below = |root: &Path| root.join("tests/testdata/stores/format-1-killed");
+        let dir = [root, &root.join("../..")].map(below).into_iter().find(|dir| dir.exists());
+        let entries = std::fs::read_dir(dir.expect("the store of a killed process"));
+        let mut files: Vec<_> = entries
+            .expect("a directory")
+            .map(|entry| {
+                let path = entry.expect("an entry").path();
+                let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+                (name, std::fs::read(path).expect("a file"))
+            })
+            .collect();
+        files.sort();
+        files
+    })
+}
+
+/// A store with damage: each five bytes of the input change one place of one file. Opening, reading
+/// and checking it may fail, and nothing more.
+pub fn store_directory(data: &[u8]) {
+    let fs = MemFs::untracked();
+    let dir = Path::new("/db");
+    fs.create_dir(dir).expect("a directory");
+    let mut files = files().to_vec();
+    for change in data.as_chunks::<5>().0.iter().take(64) {
+        let [file, how, low, high, with] = *change;
+        let count = files.len();
+        let other = files[usize::from(with) % count].1.clone();
+        let (_, bytes) = &mut files[usize::from(file) % count];
+        let at = usize::from(u16::from_le_bytes([low, high]));
+        let at = if bytes.is_empty() { 0 } else { at % bytes.len() };
+        match how % 6 {
+            0 => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= with),
+            1 => bytes.truncate(at),
+            2 => bytes.iter_mut().skip(at).take(512).for_each(|byte| *byte = 0),
+            3 => bytes.extend(std::iter::repeat_n(with, at)),
+            4 => bytes.iter_mut().skip(at).zip(&other).take(256).for_each(|(byte, of)| *byte = *of),
+            _ => *bytes = other,
+        }
+    }
+    for (name, bytes) in &files {
+        fs.write_file(&dir.join(name), bytes).expect("a file");
+    }
+    let options = Options {
+        write_buffer: 64 << 10,
+        table_bytes: 16 << 10,
+        log_segment_bytes: 16 << 10,
+        memory_budget: 4 << 20,
+        ttl_cleaner_interval_s: 0,
+        ..Options::default()
+    };
+    let clock = Arc::new(ManualClock::at(1_000_000));
+    let Ok(db) = Db::open_on(Arc::new(fs), dir, options, clock) else { return };
+    let _ = db.check();
+    let _ = db.verify(|_, _| std::ops::ControlFlow::Continue(()));
+    if let Ok(Reply::Array(found)) = db.command(&[b"KEYS", b"*"]) {
+        // The store has a few hundred keys, and reading all of them takes most of the time.
+        let every = found.len() / 64 + 1;
+        for key in found.iter().step_by(every) {
+            let Reply::Bulk(key) = key else { continue };
+            for command in ["GET", "HGETALL", "SMEMBERS", "TTL"] {
+                let _ = db.command(&[command.as_bytes(), key]);
+            }
+            let _ = db.command(&[b"ZRANGE", key, b"0", b"-1"]);
+            let _ = db.command(&[b"LRANGE", key, b"0", b"-1"]);
+        }
+    }
+    let _ = db.command(&[b"SET", b"new", b"value"]);
+    let _ = db.compact();
+    let _ = db.close();
+}
