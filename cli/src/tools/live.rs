@@ -103,6 +103,10 @@ impl FileSystem for UnlockedFs {
     fn lock(&self, _: &Path) -> io::Result<Box<dyn LockGuard>> {
         Ok(Box::new(NoLock))
     }
+
+    fn lock_dir(&self, _: &Path) -> io::Result<Box<dyn LockGuard>> {
+        Ok(Box::new(NoLock))
+    }
 }
 
 impl UnlockedFs {
