@@ -38,6 +38,7 @@ mod reader;
 mod recovery;
 mod salvage;
 mod sampler;
+mod shadowed;
 mod snapshot;
 pub mod sstable;
 mod stats;

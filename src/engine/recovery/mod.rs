@@ -177,8 +177,12 @@ impl Opening {
         // A store of format 1 has none yet.
         let hash_seed = state.hash_seed.unwrap_or_else(HashSeed::random);
         let set = MemtableSet::new(self.limits.write_buffer, &scans, state.log.start, hash_seed);
-        let view =
-            View { active: Arc::new(set), immutable: Vec::new(), version: state.version.clone() };
+        let view = View {
+            active: Arc::new(set),
+            immutable: Vec::new(),
+            version: state.version.clone(),
+            gets: Arc::default(),
+        };
         Core {
             fs: Arc::clone(&self.fs),
             dir: self.dir.clone(),
