@@ -1,9 +1,9 @@
 //! The arguments with which subcommands open a store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lsmkv::{Db, ErrorKind, Options};
+use lsmkv::{Db, Error, ErrorKind, Options};
 
 use crate::failure::Failure;
 use crate::tools::live;
@@ -36,6 +36,7 @@ impl OptionArgs {
             };
             options.set(name, value).map_err(|error| Failure::usage(error.message()))?;
         }
+        options.validate().map_err(|error| Failure::usage(error.message()))?;
         Ok(options)
     }
 }
@@ -49,7 +50,31 @@ impl StoreArgs {
     /// Opens a store that must already exist.
     pub(crate) fn open_existing(&self) -> Result<Db, Failure> {
         let options = Options { create_if_missing: false, ..self.options.to_options()? };
-        Ok(Db::open(&self.dir, options)?)
+        Db::open(&self.dir, options).map_err(|error| explain_open(error, &self.dir))
+    }
+}
+
+/// Whether there is a store in `dir`.
+pub(crate) fn has_store(dir: &Path) -> bool {
+    dir.join("CURRENT").symlink_metadata().is_ok()
+}
+
+/// Whether an error says that there is no store in `dir`, where one could be created.
+pub(crate) fn is_absent(error: &Error, dir: &Path) -> bool {
+    error.kind() == ErrorKind::Invalid && !has_store(dir)
+}
+
+/// Says that there is no store, and how to go on.
+pub(crate) fn no_store(dir: &Path) -> String {
+    let way_out = "check the name, or create one: lsmkv";
+    format!("{0}: there is no store; {way_out} {0} SET key value", dir.display())
+}
+
+/// The failure of an open. If there is no store, it tells the way out.
+pub(crate) fn explain_open(error: Error, dir: &Path) -> Failure {
+    match is_absent(&error, dir) {
+        true => Failure::new(no_store(dir)),
+        false => error.into(),
     }
 }
 
@@ -73,7 +98,7 @@ impl ReadOnlyStoreArgs {
         let options = Options { read_only: true, create_if_missing: false, ..options };
         Db::open(&self.store.dir, options).map_err(|error| match error.kind() {
             ErrorKind::Busy => Failure::new(format!("{error}; --live looks at it all the same")),
-            _ => error.into(),
+            _ => explain_open(error, &self.store.dir),
         })
     }
 }

@@ -1,8 +1,9 @@
 //! The statistics of a store by name, for operators.
 //!
 //! Counts of keys and of expired keys are estimates from table properties and need no scan. Garbage
-//! is the last estimate of each table: expired records, and rows that no record names.
-//! `reclaim_lag_ms` is the age of the newest estimate.
+//! is what a compaction of everything would remove now: expired records, rows that no record names,
+//! and entries that newer ones hide. The last are estimated from a few hundred entries.
+//! `reclaim_lag_ms` is the age of the oldest estimate by which tables are chosen to be rewritten.
 
 use crate::encoding::expiry::Amount;
 use crate::engine::{Stats, TreeStats};
@@ -50,6 +51,22 @@ fn ratio(name: &'static str, part: u64, whole: u64) -> Stat {
 
 impl Store {
     pub(crate) fn stats(&self) -> Result<Vec<Stat>> {
+        let mut stats = self.stats_but_garbage()?;
+        let (garbage, bytes) =
+            (self.engine().garbage_bytes()?, table_bytes(&self.engine().stats()));
+        stats.push(count("garbage_bytes_estimated", garbage));
+        stats.push(ratio("garbage_bytes_ratio", garbage, bytes));
+        Ok(stats)
+    }
+
+    /// One statistic by name. Those that need no look at the tables cost little.
+    pub(crate) fn stat(&self, name: &str) -> Result<Option<Stat>> {
+        let stats =
+            if name.starts_with("garbage") { self.stats() } else { self.stats_but_garbage() };
+        Ok(stats?.into_iter().find(|stat| stat.name == name))
+    }
+
+    fn stats_but_garbage(&self) -> Result<Vec<Stat>> {
         let engine = self.engine().stats();
         let mut stats = self.expiry_stats(&engine)?;
         let (removed, cleaned) = (self.removed().total(), self.cleaner().cleaned());
@@ -60,8 +77,6 @@ impl Store {
             count("cleaner_deleted", cleaned.total),
             count("cleaner_last_deleted", cleaned.last),
             count("cleaner_last_ms", cleaned.last_at_ms),
-            count("garbage_bytes_estimated", engine.garbage_bytes),
-            ratio("garbage_bytes_ratio", engine.garbage_bytes, table_bytes(&engine)),
             count("reclaim_lag_ms", engine.garbage_estimate_age_ms),
             count("files_dropped_unread", engine.drops),
             count("bytes_dropped_unread", engine.dropped_bytes),

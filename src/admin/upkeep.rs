@@ -69,6 +69,11 @@ impl Db {
         self.store().stats()
     }
 
+    /// The statistic of this name. Unless it is about garbage, it costs less than all of them.
+    pub fn stat(&self, name: &str) -> Result<Option<Stat>> {
+        self.store().stat(name)
+    }
+
     /// Refuses writes until the store is opened again; reads go on.
     pub fn degrade(&self, cause: &Error) {
         self.store().engine().degrade(cause);

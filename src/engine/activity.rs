@@ -8,7 +8,6 @@ use crate::engine::counter::Counter;
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     pub(crate) commits: Counter,
-    pub(crate) gets: Counter,
     pub(crate) flushes: Counter,
     pub(crate) flushed_bytes: Counter,
     pub(crate) merges: Counter,

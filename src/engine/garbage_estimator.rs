@@ -13,11 +13,16 @@ use crate::engine::compaction::picker;
 use crate::engine::compaction::{FilterFactory, FilterJob};
 use crate::engine::core::Core;
 use crate::engine::garbage::TableStats;
+use crate::engine::shadowed::shadowed_bytes;
 use crate::engine::version::TableFile;
 use crate::error::Result;
 
 /// Longest time spent on estimates at once. A pause of the same length follows.
 pub(crate) const SLICE: Duration = Duration::from_millis(10);
+
+/// Longest time to look for the current garbage of a store, and of one that is only read.
+const LOOK: Duration = Duration::from_millis(5);
+const READ_ONLY_LOOK: Duration = Duration::from_secs(1);
 
 /// Estimates the garbage of a tree's tables at one read point.
 ///
@@ -110,6 +115,37 @@ impl Core {
             }
         }
         Ok(estimated)
+    }
+
+    /// The bytes that a compaction of everything would remove now: estimates of all tables made
+    /// anew, and entries that newer ones hide. After [`LOOK`] the latest estimates of the remaining
+    /// tables count, and fewer entries are looked at. Nothing is stored.
+    pub(crate) fn current_garbage(&self) -> Result<u64> {
+        let time = if self.options.read_only { READ_ONLY_LOOK } else { LOOK };
+        let deadline = Instant::now() + time;
+        let mut bytes = 0;
+        for tree in 0..self.trees.len() {
+            bytes += self.current_garbage_of(tree, deadline)?;
+        }
+        Ok(bytes)
+    }
+
+    fn current_garbage_of(&self, tree: usize, deadline: Instant) -> Result<u64> {
+        let Some(estimator) = self.garbage_estimator(tree)? else { return Ok(0) };
+        let levels = estimator.job.view.version.trees.get(tree);
+        let (mut garbage, mut total) = (0u64, 0u64);
+        for file in levels.into_iter().flat_map(|levels| levels.files()) {
+            total += file.meta().size;
+            let estimate = match Instant::now() < deadline {
+                true => estimator
+                    .factory
+                    .estimate_garbage(&estimator.job, &TableStats::new(file.table()?))?,
+                false => file.garbage_estimate().garbage,
+            };
+            garbage += estimate.bytes;
+        }
+        // What is hidden may be counted among the expired and unreachable too.
+        Ok((garbage + shadowed_bytes(&estimator.job, deadline)?).min(total))
     }
 
     /// Total garbage by the latest estimates, and the age of the oldest estimate.

@@ -40,6 +40,7 @@ mod reader;
 mod recovery;
 mod salvage;
 mod sampler;
+mod shadowed;
 mod snapshot;
 pub mod sstable;
 mod stats;

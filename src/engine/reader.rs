@@ -21,7 +21,6 @@ impl Engine {
     #[inline]
     pub fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Bytes>> {
         self.core.check_open()?;
-        self.core.activity.gets.add(1);
         // The view first: in a later view, a compaction may have removed versions that an earlier
         // sequence number needs.
         let view = self.core.view.load();
@@ -32,7 +31,6 @@ impl Engine {
     /// The values of several keys of one tree at one read point.
     pub fn multi_get(&self, tree: TreeId, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
         let reader = self.reader()?;
-        self.core.activity.gets.add(keys.len() as u64);
         multi_get(&reader.view, tree, keys, reader.sequence)
     }
 
@@ -77,14 +75,12 @@ impl Snapshot {
     /// The value of `key` in the snapshot.
     pub fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Bytes>> {
         self.core.check_open()?;
-        self.core.activity.gets.add(1);
         self.core.view.load().get(tree, key, self.sequence(), CacheFill::Fill)
     }
 
     /// The values of several keys of one tree in the snapshot.
     pub fn multi_get(&self, tree: TreeId, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
         self.core.check_open()?;
-        self.core.activity.gets.add(keys.len() as u64);
         multi_get(&self.core.view.load(), tree, keys, self.sequence())
     }
 

@@ -5,6 +5,7 @@ use crate::engine::handle::Engine;
 use crate::engine::version::{LEVELS, Levels};
 use crate::engine::view::View;
 use crate::engine::wal::Log;
+use crate::error::Result;
 
 /// Statistics of one level of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct TreeStats {
     pub levels: [LevelStats; LEVELS],
     /// Data blocks read from files.
     pub block_reads: u64,
+    /// Data blocks read from files by point reads.
+    pub get_block_reads: u64,
     /// Bytes of data blocks read from files.
     pub block_read_bytes: u64,
     /// Blocks found in the cache. Only reads that fill the cache count.
@@ -52,7 +55,7 @@ pub struct Stats {
     pub trees: Vec<TreeStats>,
     /// Committed batches.
     pub commits: u64,
-    /// Point reads.
+    /// Point reads: lookups of one key in one tree by commands. Lookups by merges do not count.
     pub gets: u64,
     /// Flushed memtable sets.
     pub flushes: u64,
@@ -114,7 +117,7 @@ pub struct Stats {
     pub sequence: u64,
     /// Table bytes written per byte flushed; 1 if nothing was rewritten.
     pub write_amplification: f64,
-    /// Data blocks read from files per point read.
+    /// Data blocks that point reads read from files, per point read.
     pub read_amplification: f64,
 }
 
@@ -141,6 +144,7 @@ impl Core {
                     memtable_entries: memtables.map(|memtable| memtable.len() as u64).sum(),
                     levels: level_stats(levels),
                     block_reads: counters.block_reads.sum(),
+                    get_block_reads: counters.get_block_reads.sum(),
                     block_read_bytes: counters.block_read_bytes.sum(),
                     cache_hits: counters.cache_hits.sum(),
                     cache_misses: counters.cache_misses.sum(),
@@ -167,6 +171,11 @@ fn level_stats(levels: &Levels) -> [LevelStats; LEVELS] {
 }
 
 impl Engine {
+    /// Estimates the bytes of the tables that a compaction of everything would remove now.
+    pub fn garbage_bytes(&self) -> Result<u64> {
+        self.core.current_garbage()
+    }
+
     /// What the store holds and has done.
     pub fn stats(&self) -> Stats {
         let core = &self.core;
@@ -178,7 +187,7 @@ impl Engine {
         let mut stats = Stats {
             trees: core.tree_stats(&view),
             commits: a.commits.sum(),
-            gets: a.gets.sum(),
+            gets: view.gets.sum(),
             flushes: a.flushes.sum(),
             flushed_bytes: a.flushed_bytes.sum(),
             merges: a.merges.sum(),
@@ -212,7 +221,8 @@ impl Engine {
         };
         let written = stats.flushed_bytes + stats.merge_written_bytes;
         stats.write_amplification = ratio(written, stats.flushed_bytes);
-        stats.read_amplification = ratio(stats.block_reads(), stats.gets);
+        let read = stats.trees.iter().map(|tree| tree.get_block_reads).sum();
+        stats.read_amplification = ratio(read, stats.gets);
         stats
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::engine::batch::TreeId;
+use crate::engine::counter::Counter;
 use crate::engine::entry::{Sequence, Tag};
 use crate::engine::hash::HashedKey;
 use crate::engine::memtable::{Memtable, MemtableSet};
@@ -28,6 +29,9 @@ pub struct View {
     pub immutable: Vec<Arc<MemtableSet>>,
     /// The tables.
     pub version: Version,
+    /// Number of point reads of the store. Those of background threads, which do not fill the cache,
+    /// are not counted.
+    pub(crate) gets: Arc<Counter>,
 }
 
 impl View {
@@ -36,7 +40,8 @@ impl View {
     pub(crate) fn freeze(&self, capacity: usize, log_start: LogPosition) -> Self {
         let active = Arc::new(self.active.successor(capacity, log_start));
         let immutable = self.memtable_sets().cloned().collect();
-        Self { active, immutable, version: self.version.clone() }
+        let (version, gets) = (self.version.clone(), Arc::clone(&self.gets));
+        Self { active, immutable, version, gets }
     }
 
     /// The active and the immutable memtable sets, newest first.
@@ -58,6 +63,9 @@ impl View {
         sequence: Sequence,
         cache_fill: CacheFill,
     ) -> Result<Option<Bytes>> {
+        if cache_fill.fills() {
+            self.gets.add(1);
+        }
         let key = &self.hashed(key);
         if let Some(value) = self.get_from_memtables(tree, key, sequence)? {
             return Ok(value);
@@ -117,6 +125,27 @@ impl View {
         }
         let hit = self.get_from_tables(tree, key, sequence, cache_fill)?;
         Ok(hit.map(|hit| hit.tag))
+    }
+
+    /// What [`View::newest`] finds, without a trace in caches and counters.
+    pub(crate) fn peek_newest(
+        &self,
+        tree: TreeId,
+        key: &[u8],
+        sequence: Sequence,
+    ) -> Result<Option<Tag>> {
+        let key = &self.hashed(key);
+        for memtable in self.memtables(tree) {
+            if let Some(found) = memtable.get(key.hash(), key.key(), sequence) {
+                return Ok(Some(found.tag()));
+            }
+        }
+        for file in self.levels(tree)?.files_for(key.key()) {
+            if let Some(tag) = file.table()?.peek(key, sequence)? {
+                return Ok(Some(tag));
+            }
+        }
+        Ok(None)
     }
 
     /// Prefetches from the memtables what lookups of these keys will read.

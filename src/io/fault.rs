@@ -308,6 +308,10 @@ impl FileSystem for FaultFs {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
         self.call(Method::Lock, path, |fs| fs.lock(path))
     }
+
+    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn LockGuard>> {
+        self.call(Method::Lock, dir, |fs| fs.lock_dir(dir))
+    }
 }
 
 #[derive(Debug)]

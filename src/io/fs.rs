@@ -50,6 +50,9 @@ pub trait FileSystem: Send + Sync + Debug {
     /// file `path` if necessary. Fails with `WouldBlock` if another handle or process holds the
     /// lock.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>>;
+    /// Takes the exclusive lock of an existing directory itself until the guard is dropped, and
+    /// creates nothing. Fails with `WouldBlock` if another handle or process holds the lock.
+    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn LockGuard>>;
 }
 
 /// Holds a directory lock; dropping it releases the lock.

@@ -1,11 +1,12 @@
-//! The exclusive lock of a store directory: an `flock` on a file, and a registry of the locks that
-//! this process holds.
+//! The exclusive lock of a store directory: an `flock` on a file or on the directory, and a registry
+//! of the locks that this process holds.
 //!
 //! Invariants:
 //! - a lock file has at most one holder on the host. The registry refuses a second attempt in the
 //!   same process before the lock file is opened;
-//! - the existence of the file means nothing. It is never removed, since two holders could then
-//!   lock two files of the same name;
+//! - the existence of the file means nothing. Only its holder may remove it, since two holders could
+//!   otherwise lock two files of the same name. Whoever locks a file looks again whether it still
+//!   has its name;
 //! - only the process that took the lock unlocks it. A forked child shares the open file
 //!   description of its parent, so an explicit unlock would release the lock of the parent. The
 //!   child only closes it.
@@ -60,8 +61,20 @@ impl<K: Ord> Registry<K> {
 /// Takes the lock on `path`, and creates the file if necessary. Fails with `WouldBlock` if the lock
 /// is held.
 pub fn acquire(path: &Path) -> io::Result<Box<dyn LockGuard>> {
+    acquire_by(path, open_lock_file)
+}
+
+/// Takes the lock on the directory `dir` itself. Fails with `WouldBlock` if the lock is held.
+pub fn acquire_dir(dir: &Path) -> io::Result<Box<dyn LockGuard>> {
+    acquire_by(dir, open_directory)
+}
+
+/// Opens what is to be locked.
+type Opener = fn(&Path) -> io::Result<OwnedFd>;
+
+fn acquire_by(path: &Path, open: Opener) -> io::Result<Box<dyn LockGuard>> {
     for _ in 0..MAX_ATTEMPTS {
-        if let Some(guard) = try_acquire(path)? {
+        if let Some(guard) = try_acquire(path, open)? {
             return Ok(Box::new(guard));
         }
     }
@@ -69,11 +82,11 @@ pub fn acquire(path: &Path) -> io::Result<Box<dyn LockGuard>> {
 }
 
 /// Tries to take the lock once; `None` if the file was replaced between opening and locking it.
-fn try_acquire(path: &Path) -> io::Result<Option<DirectoryLock>> {
+fn try_acquire(path: &Path, open: Opener) -> io::Result<Option<DirectoryLock>> {
     if identity_at(path)?.is_some_and(|identity| HELD.holds(&identity)) {
         return Err(Errno::WOULDBLOCK.into());
     }
-    let descriptor = open_lock_file(path)?;
+    let descriptor = open(path)?;
     let identity = identity_of(&rustix::fs::fstat(&descriptor)?);
     if !HELD.claim(identity) {
         return Err(Errno::WOULDBLOCK.into());
@@ -99,6 +112,11 @@ fn open_lock_file(path: &Path) -> io::Result<OwnedFd> {
         Err(Errno::NOENT) => Ok(open(flags | OFlags::CREATE)?),
         other => Ok(other?),
     }
+}
+
+fn open_directory(dir: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::io::retry_on_intr(|| rustix::fs::open(dir, flags, Mode::empty()))?)
 }
 
 fn identity_at(path: &Path) -> io::Result<Option<FileIdentity>> {
@@ -245,6 +263,34 @@ mod tests {
         drop(acquire(&path).unwrap());
     }
 
+    #[test]
+    fn a_directory_is_locked_without_a_file_in_it_and_apart_from_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = acquire_dir(dir.path()).unwrap();
+        let again = acquire_dir(dir.path()).unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        drop(acquire(&dir.path().join("LOCK")).unwrap());
+        drop(first);
+        drop(acquire_dir(dir.path()).unwrap());
+        assert!(acquire_dir(&dir.path().join("LOCK")).is_err(), "a file is no directory");
+    }
+
+    #[test]
+    fn a_lock_file_that_its_holder_removed_is_not_locked_by_the_next_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        let first = acquire(&path).unwrap();
+        let late = open_lock_file(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        drop(first);
+        // One who opened the removed file locks it, and sees that it has lost its name.
+        rustix::fs::flock(&late, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let second = acquire(&path).unwrap();
+        assert!(is_refused(&path));
+        drop(second);
+    }
+
     /// A forked child is imitated by a guard of another process on a duplicate of the descriptor:
     /// it shares the open file description, as after a fork.
     fn as_in_a_forked_child(descriptor: &OwnedFd, identity: FileIdentity) -> DirectoryLock {
@@ -257,7 +303,7 @@ mod tests {
     fn a_forked_child_that_abandons_or_drops_the_guard_leaves_the_parents_lock_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("LOCK");
-        let parent = try_acquire(&path).unwrap().unwrap();
+        let parent = try_acquire(&path, open_lock_file).unwrap().unwrap();
         let child = |parent: &DirectoryLock| {
             as_in_a_forked_child(parent.descriptor.lock().as_ref().unwrap(), parent.identity)
         };

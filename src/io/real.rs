@@ -113,6 +113,10 @@ impl FileSystem for RealFs {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
         lock::acquire(path)
     }
+
+    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn LockGuard>> {
+        lock::acquire_dir(dir)
+    }
 }
 
 #[derive(Debug)]

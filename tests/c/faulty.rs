@@ -118,6 +118,7 @@ impl FileSystem for FaultyFs {
         resolve(dir: &Path) -> io::Result<PathBuf>;
         sync_dir(dir: &Path) -> io::Result<()>;
         lock(path: &Path) -> io::Result<Box<dyn LockGuard>>;
+        lock_dir(dir: &Path) -> io::Result<Box<dyn LockGuard>>;
     }
 }
 

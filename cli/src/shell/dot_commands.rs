@@ -20,6 +20,8 @@ pub(super) struct DotCommand {
     pub(super) doc: &'static str,
     /// The minimum and maximum number of arguments.
     counts: (usize, usize),
+    /// Whether it reads the store, which must exist then.
+    reads: bool,
     run: Run,
 }
 
@@ -34,7 +36,11 @@ impl DotCommand {
         counts: (usize, usize),
         run: Run,
     ) -> Self {
-        Self { name, arguments, doc, counts, run }
+        Self { name, arguments, doc, counts, reads: false, run }
+    }
+
+    const fn reading(self) -> Self {
+        Self { reads: true, ..self }
     }
 }
 
@@ -46,14 +52,16 @@ pub(super) const DOT_COMMANDS: &[DotCommand] = &[
         "Reads everything and compares checksums, keys and members.",
         (0, 0),
         Interpreter::check,
-    ),
+    )
+    .reading(),
     DotCommand::new(
         ".dump",
         "[FILE]",
         "All keys as commands, or as JSON lines if FILE ends in .json.",
         (0, 1),
         Interpreter::dump,
-    ),
+    )
+    .reading(),
     DotCommand::new(
         ".help",
         "[COMMAND]",
@@ -61,12 +69,13 @@ pub(super) const DOT_COMMANDS: &[DotCommand] = &[
         (0, 1),
         Interpreter::help,
     ),
-    DotCommand::new(".levels", "", "The tree of tables.", (0, 0), Interpreter::levels),
+    DotCommand::new(".levels", "", "The tree of tables.", (0, 0), Interpreter::levels).reading(),
     DotCommand::new(".mode", "plain|json|raw", "How replies are shown.", (1, 1), Interpreter::mode),
     DotCommand::new(".quit", "", "Leaves the shell.", (0, 0), Interpreter::quit),
     DotCommand::new(".read", "FILE", "Runs the commands in a file.", (1, 1), Interpreter::read),
-    DotCommand::new(".stats", "", "What the store holds and has done.", (0, 0), Interpreter::stats),
-    DotCommand::new(".tables", "", "Every table file.", (0, 0), Interpreter::tables),
+    DotCommand::new(".stats", "", "What the store holds and has done.", (0, 0), Interpreter::stats)
+        .reading(),
+    DotCommand::new(".tables", "", "Every table file.", (0, 0), Interpreter::tables).reading(),
 ];
 
 /// Other names of commands.
@@ -102,6 +111,10 @@ impl Interpreter {
             (min..=max).contains(&arguments.len())
         };
         match find(name).filter(fits) {
+            Some(command) if command.reads && self.absence().is_some() => {
+                writeln!(out, "{}", self.absence().unwrap_or_default())?;
+                Ok(LineOutcome::Failed)
+            }
             Some(command) => (command.run)(self, arguments, out),
             None => usage(name, arguments, out),
         }
@@ -194,6 +207,7 @@ impl Interpreter {
                 return Ok(LineOutcome::Failed);
             }
         };
+        self.create_store()?;
         let mut progress = Progress::new("commands", self.interrupt.clone(), true);
         let loaded =
             crate::transfer::load_commands(BufReader::new(file), self.db(), &mut progress)?;

@@ -206,6 +206,9 @@ pub(super) fn interact(interpreter: &mut Interpreter, dir: &str) -> Outcome {
     interpreter.interrupt = Interrupt::catch();
     let name = dir.rsplit('/').find(|part| !part.is_empty()).unwrap_or(dir).to_owned();
     writeln!(std::io::stdout(), "lsmkv {}. Type .help for help.", env!("CARGO_PKG_VERSION"))?;
+    if let Some(absence) = interpreter.absence() {
+        writeln!(std::io::stdout(), "{absence}")?;
+    }
     loop {
         let colours = matches!(interpreter.style, Style::Readable { colours: true });
         editor.set_helper(Some(LineHelper { db: interpreter.db().clone(), colours }));

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use lsmkv::{Db, Reply, Session};
 
+use super::absent_store::{AbsentStore, Need};
 use super::help;
 use super::render::{self, Style};
 use crate::failure::Failure;
@@ -23,13 +24,52 @@ pub(super) enum LineOutcome {
 /// A session and the style of its replies.
 pub(super) struct Interpreter {
     session: Session,
+    /// The store, as long as it does not exist. The session then is on its stand-in.
+    absent: Option<AbsentStore>,
     pub(super) style: Style,
     pub(super) interrupt: Interrupt,
 }
 
 impl Interpreter {
     pub(super) fn new(db: &Db, style: Style) -> Self {
-        Self { session: db.session(), style, interrupt: Interrupt::default() }
+        Self { session: db.session(), absent: None, style, interrupt: Interrupt::default() }
+    }
+
+    /// A session on a store that does not exist yet.
+    pub(super) fn without_store(
+        absent: AbsentStore,
+        database: u32,
+        style: Style,
+    ) -> Result<Self, Failure> {
+        let stand_in = absent.stand_in()?.select(database)?;
+        Ok(Self { absent: Some(absent), ..Self::new(&stand_in, style) })
+    }
+
+    /// Why there is nothing to read, if the store does not exist.
+    pub(super) fn absence(&self) -> Option<String> {
+        self.absent.as_ref().map(AbsentStore::message)
+    }
+
+    /// Creates the store if it does not exist.
+    pub(super) fn create_store(&mut self) -> Result<(), Failure> {
+        if let Some(absent) = &self.absent {
+            self.session = absent.create(self.db().database())?.session();
+            self.absent = None;
+        }
+        Ok(())
+    }
+
+    /// Makes what a command needs; a reply if it cannot run.
+    fn prepare(&mut self, words: &[Vec<u8>]) -> Result<Option<Reply>, Failure> {
+        let need = self.absent.as_ref().map_or(Need::Nothing, |absent| absent.need(words));
+        Ok(match need {
+            Need::Nothing => None,
+            Need::Existing => self.absence().map(|text| Reply::Error(format!("ERR {text}"))),
+            Need::Created => {
+                self.create_store()?;
+                None
+            }
+        })
     }
 
     /// The handle of the selected database.
@@ -80,10 +120,13 @@ impl Interpreter {
             return Ok(LineOutcome::Quit);
         }
         let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        let reply = match self.session.command(&argv) {
-            Ok(reply) => reply,
-            // A failure of the store is shown as an error reply, because the session goes on.
-            Err(error) => Reply::Error(format!("ERR {error}")),
+        let reply = match self.prepare(words)? {
+            Some(refusal) => refusal,
+            None => match self.session.command(&argv) {
+                Ok(reply) => reply,
+                // A failure of the store is shown as an error reply, because the session goes on.
+                Err(error) => Reply::Error(format!("ERR {error}")),
+            },
         };
         render::write(&reply, self.style, out)?;
         Ok(match reply {

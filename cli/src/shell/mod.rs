@@ -1,10 +1,12 @@
 //! `lsmkv DIR`: commands typed by a person, given as arguments, or read from standard input.
 //!
 //! - `editor`: the line editor with history, completion, hints;
+//! - `absent_store`: a store that the first write creates;
 //! - `interpreter`: runs a line; `dot_commands`: the shell's own commands;
 //! - `help`: help texts from the command table;
 //! - `render`: replies as text, JSON or raw bytes.
 
+mod absent_store;
 mod dot_commands;
 mod editor;
 mod help;
@@ -19,8 +21,9 @@ use clap::Args;
 use lsmkv::{Db, Options};
 
 use crate::failure::{Failure, Outcome};
-use crate::store::OptionArgs;
+use crate::store::{OptionArgs, explain_open, has_store, is_absent};
 
+use absent_store::AbsentStore;
 use interpreter::{Interpreter, LineOutcome};
 pub(crate) use render::Style;
 
@@ -58,18 +61,34 @@ impl ShellArgs {
         }
     }
 
-    fn open(&self, one_command: bool) -> Result<Db, Failure> {
+    /// Opens the store. If there is none, the first write creates it.
+    fn interpreter(&self, style: Style) -> Result<Interpreter, Failure> {
         let Some(dir) = &self.dir else {
             return Err(Failure::usage("a directory or a subcommand is needed; see lsmkv --help"));
         };
         let mut options = self.options.to_options()?;
         options.read_only |= self.read_only;
+        let one_command = !self.words.is_empty();
         if one_command {
             // The process ends before the cleaner would run.
             options = Options { ttl_cleaner_interval_s: 0, ..options };
         }
-        let db = Db::open(dir, options)?;
-        Ok(db.select(self.database)?)
+        let may_create = options.create_if_missing && !options.read_only;
+        let memory = dir.as_os_str() == ":memory:";
+        let first = match memory || (options.error_if_exists && has_store(dir)) {
+            true => options.clone(),
+            false => {
+                Options { create_if_missing: false, error_if_exists: false, ..options.clone() }
+            }
+        };
+        match Db::open(dir, first) {
+            Ok(db) => Ok(Interpreter::new(&db.select(self.database)?, style)),
+            Err(error) if may_create && is_absent(&error, dir) => {
+                let absent = AbsentStore::new(dir, options, one_command);
+                Interpreter::without_store(absent, self.database, style)
+            }
+            Err(error) => Err(explain_open(error, dir)),
+        }
     }
 }
 
@@ -84,8 +103,7 @@ pub(crate) fn run(args: &ShellArgs) -> Outcome {
             return Err(Failure::usage(format!("there is no command {name}; see lsmkv --help")));
         }
     }
-    let db = args.open(!args.words.is_empty())?;
-    let mut interpreter = Interpreter::new(&db, style);
+    let mut interpreter = args.interpreter(style)?;
     let outcome = if !args.words.is_empty() {
         run_command(args, &mut interpreter)
     } else if std::io::stdin().is_terminal() && terminal {
@@ -94,7 +112,7 @@ pub(crate) fn run(args: &ShellArgs) -> Outcome {
     } else {
         run_lines(&mut interpreter)
     };
-    db.close()?;
+    interpreter.db().close()?;
     outcome
 }
 

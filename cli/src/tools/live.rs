@@ -21,6 +21,7 @@ use lsmkv::{Db, Error, ErrorKind, Options};
 use parking_lot::Mutex;
 
 use crate::failure::Failure;
+use crate::store::explain_open;
 
 /// The minimum number of attempts, and their minimum total time, before an error counts.
 const MIN_ATTEMPTS: u32 = 20;
@@ -103,6 +104,10 @@ impl FileSystem for UnlockedFs {
     fn lock(&self, _: &Path) -> io::Result<Box<dyn LockGuard>> {
         Ok(Box::new(NoLock))
     }
+
+    fn lock_dir(&self, _: &Path) -> io::Result<Box<dyn LockGuard>> {
+        Ok(Box::new(NoLock))
+    }
 }
 
 impl UnlockedFs {
@@ -129,7 +134,7 @@ pub(crate) fn open(dir: &Path, mut options: Options) -> Result<Db, Failure> {
         match attempt_open(dir, options.clone()) {
             Ok(db) => return Ok(db),
             Err(error) if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
-                return Err(error.into());
+                return Err(explain_open(error, dir));
             }
             Err(error) if attempt >= MIN_ATTEMPTS && begun.elapsed() > RETRY_TIME => {
                 return Err(error.into());

@@ -13,6 +13,7 @@ mod dump;
 mod import_export;
 mod inspect;
 mod interrupt;
+mod no_store;
 #[path = "../../../tests/toolchain/programs.rs"]
 mod programs;
 mod readme;

@@ -1,17 +1,95 @@
 //! Step 1 of an open: the directory and its lock.
+//!
+//! A store that can be opened to write has a file LOCK, and whoever opens the store locks that file.
+//! While there is no such file, the directory itself is locked instead. So an open creates nothing
+//! before it knows that it will write: [`Claim::begin_writing`] then creates LOCK, and holds both
+//! locks for a moment. Dropping a claim undoes what it created.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::engine::files::lock_path;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::{FileSystem, LockGuard};
 
-pub(super) fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+/// How often to look again for a lock file that appears or disappears meanwhile.
+const MAX_ATTEMPTS: u32 = 16;
+
+/// The lock of a directory, and what was created for it.
+#[derive(Debug)]
+pub(super) struct Claim {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    lock: Option<Box<dyn LockGuard>>,
+    /// Whether `lock` is that of the file.
+    has_file: bool,
+    created_file: bool,
+    created_dir: bool,
+}
+
+impl Claim {
+    /// Locks the directory, and creates it if necessary and if `may_create`.
+    pub(super) fn take(fs: &Arc<dyn FileSystem>, dir: &Path, may_create: bool) -> Result<Self> {
+        let exists = fs.exists(dir).map_err(|e| Error::io("look for", dir, &e))?;
+        let created_dir = !exists && may_create && create_dir(&**fs, dir)?;
+        let resolved = fs.resolve(dir).map_err(|e| Error::io("look for", dir, &e))?;
+        let mut claim = Self {
+            fs: Arc::clone(fs),
+            dir: resolved,
+            lock: None,
+            has_file: false,
+            created_file: false,
+            created_dir,
+        };
+        (claim.lock, claim.has_file) = lock_existing(&**fs, &claim.dir)?;
+        Ok(claim)
+    }
+
+    /// The directory, with symbolic links resolved.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Makes sure that the lock is that of the file, which an older version of this program or
+    /// one that comes later looks at.
+    pub(super) fn begin_writing(&mut self) -> Result<()> {
+        if self.has_file {
+            return Ok(());
+        }
+        let path = lock_path(&self.dir);
+        let guard = self.fs.lock(&path).map_err(|e| lock_error(&self.dir, &path, &e))?;
+        // The lock of the directory is released only now.
+        self.lock = Some(guard);
+        (self.has_file, self.created_file) = (true, true);
+        Ok(())
+    }
+
+    /// The lock, once the store is open. What was created stays.
+    pub(super) fn keep(mut self) -> Option<Box<dyn LockGuard>> {
+        (self.created_file, self.created_dir) = (false, false);
+        self.lock.take()
+    }
+}
+
+impl Drop for Claim {
+    /// Removes what this open created, as far as it is still empty.
+    fn drop(&mut self) {
+        if self.created_file {
+            let _ = self.fs.remove(&lock_path(&self.dir));
+        }
+        if self.created_dir {
+            let _ = self.fs.remove_dir(&self.dir);
+        }
+    }
+}
+
+/// Creates a directory; `false` if another process has just done so.
+fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<bool> {
     match fs.create_dir(dir) {
         Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
             Err(Error::io("create directory", dir, &e))
         }
-        _ => Ok(()),
+        created => Ok(created.is_ok()),
     }
 }
 
@@ -29,14 +107,40 @@ pub(super) fn sync_parent(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     }
 }
 
-pub(super) fn take_lock(fs: &dyn FileSystem, dir: &Path) -> Result<Box<dyn LockGuard>> {
+/// A lock, and whether it is that of the file.
+type Locked = (Option<Box<dyn LockGuard>>, bool);
+
+/// Locks the file if there is one, else the directory. Creates nothing.
+fn lock_existing(fs: &dyn FileSystem, dir: &Path) -> Result<Locked> {
     let path = lock_path(dir);
-    fs.lock(&path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::WouldBlock => {
-            let message =
-                format!("{}: the store is open in this or another process", dir.display());
-            Error::new(ErrorKind::Busy, message)
+    let has_file = || fs.exists(&path).map_err(|e| Error::io("look for", &path, &e));
+    for _ in 0..MAX_ATTEMPTS {
+        if has_file()? {
+            let guard = fs.lock(&path).map_err(|e| lock_error(dir, &path, &e))?;
+            return Ok((Some(guard), true));
         }
-        _ => Error::io("lock", &path, &e),
-    })
+        let guard = fs.lock_dir(dir).map_err(|e| lock_error(dir, dir, &e))?;
+        // A writer may have created the file and released the directory before we locked it.
+        if !has_file()? {
+            return Ok((Some(guard), false));
+        }
+    }
+    Err(busy(dir))
+}
+
+/// Locks the directory of a store for reading, and creates nothing.
+pub(crate) fn lock_to_read(fs: &dyn FileSystem, dir: &Path) -> Result<Option<Box<dyn LockGuard>>> {
+    lock_existing(fs, dir).map(|(guard, _)| guard)
+}
+
+fn lock_error(dir: &Path, path: &Path, error: &std::io::Error) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock => busy(dir),
+        _ => Error::io("lock", path, error),
+    }
+}
+
+fn busy(dir: &Path) -> Error {
+    let message = format!("{}: the store is open in this or another process", dir.display());
+    Error::new(ErrorKind::Busy, message)
 }

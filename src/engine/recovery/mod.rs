@@ -8,7 +8,9 @@
 //!    and point CURRENT at it;
 //! 5. remove obsolete files and begin a new log segment.
 //!
-//! A read-only open performs only steps 1 to 3. A crash at any point leaves a store that opens
+//! An open that is refused leaves the directory as it was: what step 1 creates, it creates before
+//! the first write and removes if the open fails. A read-only open performs only steps 1 to 3, and
+//! writes nothing. A crash at any point leaves a store that opens
 //! again.
 //!
 //! A store whose process died opens even on a full disk, so that data can be deleted: its reserve
@@ -45,9 +47,11 @@ use crate::engine::version::read_current;
 use crate::engine::view::View;
 use crate::engine::wal::{Log, SyncFile, SyncState};
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::fs::{FileSystem, LockGuard};
+use crate::io::fs::FileSystem;
+use crate::options::Options;
 
-use directory::{create_dir, sync_parent, take_lock};
+pub(crate) use directory::lock_to_read;
+use directory::{Claim, sync_parent};
 use manifest_state::ManifestState;
 
 /// A store that is being opened. Nothing has been written yet.
@@ -59,7 +63,7 @@ struct Opening {
     cache: Arc<BlockCache>,
     trees: Vec<Tree>,
     names: Vec<PathBuf>,
-    lock: Option<Box<dyn LockGuard>>,
+    claim: Claim,
 }
 
 /// Opens or creates the store in `dir`.
@@ -78,18 +82,31 @@ pub(crate) fn open(fs: Arc<dyn FileSystem>, dir: &Path, config: EngineConfig) ->
         None => {
             // Checked first: a store that has lost its CURRENT is damaged, not absent.
             let nothing = opening.empty_state()?;
-            if !options.create_if_missing || options.read_only {
-                return Err(invalid(dir, "there is no store and create_if_missing is off"));
+            if !may_create(options) {
+                return Err(no_store(dir, options));
             }
             sync_parent(&*opening.fs, &opening.dir)?;
             (nothing, SyncState::default())
         }
     };
-    let core = opening.replay(&state, sync_state)?;
+    let (claim, core) = opening.replay(&state, sync_state)?;
     if !core.options.read_only {
         background::start(&core)?;
     }
+    *core.lock.lock() = claim.keep();
     Ok(core)
+}
+
+fn may_create(options: &Options) -> bool {
+    options.create_if_missing && !options.read_only
+}
+
+fn no_store(dir: &Path, options: &Options) -> Error {
+    let why = match options.read_only {
+        true => "there is no store, and read_only creates none",
+        false => "there is no store and create_if_missing is off",
+    };
+    invalid(dir, why)
 }
 
 fn invalid(dir: &Path, what: &str) -> Error {
@@ -102,14 +119,12 @@ impl Opening {
         if config.trees.is_empty() || config.trees.len() > 64 {
             return Err(Error::new(ErrorKind::Misuse, "a store has 1 to 64 trees"));
         }
-        if !fs.exists(dir).map_err(|e| Error::io("look for", dir, &e))? {
-            if !options.create_if_missing || options.read_only {
-                return Err(invalid(dir, "there is no store and create_if_missing is off"));
-            }
-            create_dir(&*fs, dir)?;
+        let may_create = may_create(options);
+        if !may_create && !fs.exists(dir).map_err(|e| Error::io("look for", dir, &e))? {
+            return Err(no_store(dir, options));
         }
-        let dir = &fs.resolve(dir).map_err(|e| Error::io("look for", dir, &e))?;
-        let lock = take_lock(&*fs, dir)?;
+        let claim = Claim::take(&fs, dir, may_create)?;
+        let dir = claim.dir();
         let limits = Limits::of(options);
         let cache = Arc::new(BlockCache::new(limits.table_memory));
         let files = Arc::new(OpenFiles::new(Arc::clone(&fs), options.max_open_files as usize));
@@ -127,20 +142,25 @@ impl Opening {
         let trees = trees.collect();
         let names = fs.list(dir).map_err(|e| Error::io("list", dir, &e))?;
         let dir = dir.to_owned();
-        Ok(Self { fs, dir, limits, cache, trees, names, lock: Some(lock), config })
+        Ok(Self { fs, dir, limits, cache, trees, names, claim, config })
     }
 
     /// Performs steps 3 to 5.
-    fn replay(mut self, state: &ManifestState, sync_state: SyncState) -> Result<Arc<Core>> {
+    fn replay(
+        mut self,
+        state: &ManifestState,
+        sync_state: SyncState,
+    ) -> Result<(Claim, Arc<Core>)> {
         let next = state.next_file.max(self.number_after_all()?);
         let numbers = Arc::new(FileNumbers::starting_at(next));
         let mut core = self.core(state, numbers);
-        let replayed = core.replay_log(state, sync_state)?;
+        let replayed = core.replay_log(state, sync_state, &mut self.claim)?;
         let last = replayed.last_sequence.max(state.last_sequence);
         core.sequences = Arc::new(Sequences::starting_after(last));
         if core.options.read_only {
-            return Ok(Arc::new(core));
+            return Ok((self.claim, Arc::new(core)));
         }
+        self.claim.begin_writing()?;
         // Not earlier: one of these files is the reserve of the last run. Its space is for the new
         // manifest and log, not for the tables of the replay.
         core.remove(self.names.iter().filter(|name| is_temporary(name)));
@@ -148,7 +168,7 @@ impl Opening {
         let env = written.inspect_err(|_| core.discard(&replayed.tables))?;
         core.remove_obsolete_files(&self.names);
         core.log = Some(Log::create(env, core.cuts())?);
-        Ok(Arc::new(core))
+        Ok((self.claim, Arc::new(core)))
     }
 
     fn core(&mut self, state: &ManifestState, numbers: Arc<FileNumbers>) -> Core {
@@ -157,8 +177,12 @@ impl Opening {
         // A store of format 1 has none yet.
         let hash_seed = state.hash_seed.unwrap_or_else(HashSeed::random);
         let set = MemtableSet::new(self.limits.write_buffer, &scans, state.log.start, hash_seed);
-        let view =
-            View { active: Arc::new(set), immutable: Vec::new(), version: state.version.clone() };
+        let view = View {
+            active: Arc::new(set),
+            immutable: Vec::new(),
+            version: state.version.clone(),
+            gets: Arc::default(),
+        };
         Core {
             fs: Arc::clone(&self.fs),
             dir: self.dir.clone(),
@@ -180,7 +204,7 @@ impl Opening {
             work: BackgroundWork::default(),
             closed: AtomicBool::new(false),
             copying: RwLock::new(()),
-            lock: Mutex::new(self.lock.take()),
+            lock: Mutex::default(),
         }
     }
 }

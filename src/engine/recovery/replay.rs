@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::directory::Claim;
 use super::manifest_state::ManifestState;
 use crate::engine::batch::TreeId;
 use crate::engine::core::Core;
@@ -39,6 +40,7 @@ impl Core {
         &self,
         state: &ManifestState,
         sync_state: SyncState,
+        claim: &mut Claim,
     ) -> Result<Replayed> {
         let tables = state.version.files();
         let mut last = tables.map(|file| file.meta().max_sequence).max().unwrap_or(0);
@@ -50,6 +52,7 @@ impl Core {
             last = last.max(active.apply(payload)?);
             let bytes = active.bytes();
             if spills && bytes > self.limits.write_buffer {
+                claim.begin_writing()?;
                 match self.spill() {
                     Ok(tables) => written.extend(tables),
                     // What the log holds fitted in memory before, so it will again.

@@ -22,8 +22,9 @@ use crate::engine::batch::TreeId;
 use crate::engine::checkpoint::TargetDir;
 use crate::engine::compaction::output::{OutputOptions, TableOutputs};
 use crate::engine::config::{EngineConfig, TreeConfig};
-use crate::engine::files::{FileKind, FileNumbers, lock_path};
+use crate::engine::files::{FileKind, FileNumbers};
 use crate::engine::hash::HashSeed;
+use crate::engine::recovery::lock_to_read;
 use crate::engine::sstable::{Properties, WriterOptions};
 use crate::engine::version::current::set_current;
 use crate::engine::version::{FileMeta, LEVELS, LogState, ManifestWriter, VersionEdit};
@@ -92,15 +93,8 @@ pub fn salvage(
     observer: &mut dyn Observer,
 ) -> Result<Salvaged> {
     let dir = &fs.resolve(dir).map_err(|e| Error::io("look for", dir, &e))?;
-    // Checked before the lock, which creates a file.
     check_for_store(&**fs, dir)?;
-    let _lock = fs.lock(&lock_path(dir)).map_err(|e| match e.kind() {
-        std::io::ErrorKind::WouldBlock => {
-            let message = format!("{}: the store is open in another process", dir.display());
-            Error::new(ErrorKind::Busy, message)
-        }
-        _ => Error::io("lock", dir, &e),
-    })?;
+    let _lock = lock_to_read(&**fs, dir)?;
     let mut report = Salvaged::default();
     let catalog = Catalog::read(&**fs, dir, config.trees.len(), observer, &mut report)?;
     let target = TargetDir::begin(fs, out, dir)?;

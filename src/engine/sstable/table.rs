@@ -20,7 +20,7 @@ use super::block::Block;
 use super::block_cursor::BlockCursor;
 use super::cache::{BlockCache, CacheFill};
 use super::filter::Filter;
-use super::format::{BadFooter, FOOTER_BYTES, Footer, Malformed};
+use super::format::{BadFooter, FOOTER_BYTES, Footer, Handle, Malformed};
 use super::index::Index;
 use super::loader::Loader;
 use super::properties::Properties;
@@ -36,6 +36,8 @@ use crate::io::fs::File;
 pub struct TableCounters {
     /// Data blocks read from files.
     pub block_reads: Counter,
+    /// Data blocks read from files by point reads that fill the cache.
+    pub get_block_reads: Counter,
     /// Bytes of data blocks read from files, as stored.
     pub block_read_bytes: Counter,
     /// Point reads that consulted a Bloom filter.
@@ -245,12 +247,21 @@ impl Table {
         number: usize,
         cache_fill: CacheFill,
     ) -> Result<Block> {
-        let handle = index.handle(number).ok_or_else(|| {
-            self.loader.malformed(self.footer.index.offset, Malformed("no such block"))
-        })?;
+        self.block_and_source(index, number, cache_fill).map(|(block, _)| block)
+    }
+
+    /// Data block `number`, and whether it was read from the file.
+    #[inline]
+    fn block_and_source(
+        &self,
+        index: &Index,
+        number: usize,
+        cache_fill: CacheFill,
+    ) -> Result<(Block, bool)> {
+        let handle = self.handle(index, number)?;
         if let Some(block) = self.cache.get(self.loader.number, handle.offset) {
             self.counters.cache_hits.add(u64::from(cache_fill.fills()));
-            return Ok(block);
+            return Ok((block, false));
         }
         self.counters.cache_misses.add(u64::from(cache_fill.fills()));
         let block = self.loader.block(handle)?;
@@ -259,7 +270,59 @@ impl Table {
         if cache_fill.fills() {
             self.cache.insert(self.loader.number, handle.offset, block.clone());
         }
-        Ok(block)
+        Ok((block, true))
+    }
+
+    #[inline]
+    fn handle(&self, index: &Index, number: usize) -> Result<Handle> {
+        index.handle(number).ok_or_else(|| {
+            self.loader.malformed(self.footer.index.offset, Malformed("no such block"))
+        })
+    }
+
+    /// Data block `number`, without a trace in cache and counters.
+    fn peek_block(&self, index: &Index, number: usize) -> Result<Block> {
+        let handle = self.handle(index, number)?;
+        match self.cache.get(self.loader.number, handle.offset) {
+            Some(block) => Ok(block),
+            None => self.loader.block(handle),
+        }
+    }
+
+    /// Keys and tags of up to `most` entries, evenly spread over the block at a part of the file. A
+    /// part is a fraction of 2^64. Leaves no trace in cache and counters.
+    pub(crate) fn peek_entries(&self, part: u64, most: u32) -> Result<Vec<(Vec<u8>, Tag)>> {
+        let index = &self.resident()?.index;
+        let number = (u128::from(part) * index.count() as u128) >> u64::BITS;
+        let number = usize::try_from(number).unwrap_or(0);
+        let block = self.peek_block(index, number)?;
+        let count = u64::from(block.count());
+        let chosen = (0..u64::from(most).min(count)).map(|at| {
+            let entry = at * count / u64::from(most).min(count);
+            let cursor =
+                BlockCursor::at(block.clone(), u32::try_from(entry).unwrap_or(0), Vec::new())
+                    .map_err(|why| self.malformed(index, number, why))?;
+            let tag = cursor.tag();
+            Ok((cursor.into_buffer(), tag))
+        });
+        chosen.collect()
+    }
+
+    /// The tag of what [`Table::get`] finds. Leaves no trace in cache and counters.
+    pub(crate) fn peek(&self, key: &HashedKey<'_>, sequence: Sequence) -> Result<Option<Tag>> {
+        let resident = self.resident()?;
+        let hash = key.hash_with(self.properties.hash_seed);
+        let target = Tag::newest_at(sequence);
+        let number = resident.index.search(key.key(), target);
+        let absent = resident.filter.as_ref().is_some_and(|filter| !filter.may_contain(hash));
+        if absent || number == resident.index.count() {
+            return Ok(None);
+        }
+        let block = self.peek_block(&resident.index, number)?;
+        let found = block
+            .get(key.key(), hash, target)
+            .map_err(|why| self.malformed(&resident.index, number, why))?;
+        Ok(found.map(|(tag, _)| tag))
     }
 
     /// The error for damage within data block `number`.
@@ -306,7 +369,10 @@ impl Table {
         if number == index.count() {
             return Ok(None);
         }
-        let block = self.block(index, number, cache_fill)?;
+        let (block, from_file) = self.block_and_source(index, number, cache_fill)?;
+        if from_file && cache_fill.fills() {
+            self.counters.get_block_reads.add(1);
+        }
         let found =
             block.get(key, hash, target).map_err(|why| self.malformed(index, number, why))?;
         Ok(found.map(|(tag, range)| Hit { tag, block, range }))

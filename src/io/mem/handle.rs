@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::content::Content;
 use super::crash::CrashMode;
-use super::entry::FileId;
+use super::entry::{Entry, FileId};
 use super::pages::Pages;
 use super::tree::Tree;
 use crate::io::fs::{File, FileSystem, LockGuard};
@@ -58,7 +58,7 @@ pub struct MemFs(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     tree: RwLock<Tree>,
-    locks: Registry<FileId>,
+    locks: Registry<Entry>,
     hook: RwLock<Option<SyncHook>>,
     syncs: AtomicU64,
     bytes_written: AtomicU64,
@@ -181,6 +181,13 @@ impl MemFs {
         Ok(())
     }
 
+    fn claim(&self, id: Entry) -> io::Result<Box<dyn LockGuard>> {
+        if !self.0.locks.claim(id) {
+            return Err(Errno::WOULDBLOCK.into());
+        }
+        Ok(Box::new(MemLock { fs: self.clone(), id, abandoned: AtomicBool::new(false) }))
+    }
+
     fn open_existing(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn File>> {
         let mut tree = self.0.tree.write();
         let id = tree.file_at(path)?;
@@ -248,17 +255,20 @@ impl FileSystem for MemFs {
             Err(e) if e.kind() == io::ErrorKind::NotFound => tree.create(path)?,
             other => other?,
         };
-        if !self.0.locks.claim(id) {
-            return Err(Errno::WOULDBLOCK.into());
-        }
-        Ok(Box::new(MemLock { fs: self.clone(), id, abandoned: AtomicBool::new(false) }))
+        drop(tree);
+        self.claim(Entry::File(id))
+    }
+
+    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn LockGuard>> {
+        let id = self.0.tree.read().dir_at(dir)?;
+        self.claim(Entry::Dir(id))
     }
 }
 
 #[derive(Debug)]
 struct MemLock {
     fs: MemFs,
-    id: FileId,
+    id: Entry,
     abandoned: AtomicBool,
 }
 

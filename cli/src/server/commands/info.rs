@@ -228,8 +228,7 @@ fn lsmkv_stats(server: &Server, lines: &mut SectionText) {
 }
 
 fn stat(server: &Server, name: &str) -> u64 {
-    let stats = server.db.stats().unwrap_or_default();
-    match stats.into_iter().find(|stat| stat.name == name).map(|stat| stat.value) {
+    match server.db.stat(name).ok().flatten().map(|stat| stat.value) {
         Some(StatValue::Count(count)) => count,
         _ => 0,
     }
