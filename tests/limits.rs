@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fault_support::{Contents, DIR, Shape, assert_same, config, nothing, open_mem, read_all, scan};
 use lsmkv::engine::{Batch, Engine, EngineConfig, MemFs, TreeConfig, TreeId, WriteOptions};
-use lsmkv::{ErrorKind, Options, SyncMode};
+use lsmkv::{Db, ErrorKind, Options, Reply, SyncMode};
 
 const SHAPE: Shape = Shape { keys: 100, value_bytes: 200, marks: false };
 const MIB: usize = 1 << 20;
@@ -269,4 +269,17 @@ fn a_closed_store_says_so_to_everyone() {
         snapshot.get(TreeId(0), b"k").unwrap_err().kind(),
     ];
     assert_eq!(kinds, [ErrorKind::Closed; 9]);
+}
+
+/// A full transaction said that a string was too long, by the name of an option of Redis.
+#[test]
+fn a_full_transaction_says_so_as_a_reply_too() {
+    let options = Options { txn_max_bytes: 64 << 10, ..Options::default() };
+    let db = Db::open(":memory:", options).unwrap();
+    let txn = db.begin().unwrap();
+    let value = [b'v'; 40_000];
+    txn.command(&[b"SET", b"a", &value]).unwrap();
+    let full =
+        Reply::Error("ERR the transaction would exceed 65536 bytes: see txn_max_bytes".into());
+    assert_eq!(txn.command(&[b"SET", b"b", &value]).unwrap(), full);
 }

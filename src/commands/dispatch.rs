@@ -237,6 +237,10 @@ pub(super) fn as_reply(error: Error) -> Result<Reply> {
         | ErrorKind::OutOfRange
         | ErrorKind::NoSuchKey
         | ErrorKind::Invalid => Ok(Reply::Error(error.message().to_owned())),
+        // A full transaction, which Redis does not know.
+        ErrorKind::TooLarge if error.message().starts_with("ERR ") => {
+            Ok(Reply::Error(error.message().to_owned()))
+        }
         // Redis has one limit for keys and values.
         ErrorKind::TooLarge => Ok(Reply::Error(TOO_LONG.to_owned())),
         _ => Err(error),

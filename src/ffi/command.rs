@@ -12,7 +12,7 @@ use crate::ffi::handle_kind::HandleKind;
 use crate::ffi::packed::Packed;
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::reply_writer::ReplyWriter;
-use crate::ffi::slice::{Out, input, misuse};
+use crate::ffi::slice::{Out, input, misuse, must_be_memory};
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
 use crate::ffi::target::Items;
 
@@ -129,6 +129,8 @@ unsafe fn arguments<'a>(
         return Err(misuse(format_args!("argv or lens is NULL but argc is {argc}")));
     }
     let longest = longest_argument(handle);
+    must_be_memory("argv", argv.cast(), argc.saturating_mul(size_of::<*const u8>()))?;
+    must_be_memory("lens", lens.cast(), argc.saturating_mul(size_of::<usize>()))?;
     // SAFETY: not NULL, and argc elements by the caller's promise.
     let (argv, lens) =
         unsafe { (std::slice::from_raw_parts(argv, argc), std::slice::from_raw_parts(lens, argc)) };

@@ -56,7 +56,7 @@ pub(crate) struct ReadPoint {
 }
 
 fn too_large(most_bytes: usize) -> Error {
-    let message = format!("the transaction would exceed txn_max_bytes, {most_bytes} bytes");
+    let message = format!("ERR the transaction would exceed {most_bytes} bytes: see txn_max_bytes");
     Error::new(ErrorKind::TooLarge, message)
 }
 

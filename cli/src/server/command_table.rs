@@ -45,6 +45,8 @@ pub(crate) struct CommandEntry {
     pub(crate) before_auth: bool,
     /// Whether the command runs at once between MULTI and EXEC.
     pub(crate) never_queued: bool,
+    /// Whether the command is refused between MULTI and EXEC.
+    pub(crate) refused_in_multi: bool,
     pub(crate) keys: KeyPositions,
     pub(crate) group: &'static str,
     pub(crate) syntax: String,
@@ -63,7 +65,11 @@ impl CommandEntry {
 
     /// The keys that a call names.
     pub(crate) fn keys_in<'a>(&self, argv: &[&'a [u8]]) -> Vec<&'a [u8]> {
-        self.keys.keys(argv)
+        let mut keys = self.keys.keys(argv);
+        if self.name == "sort" {
+            keys.extend(sort_destination(argv));
+        }
+        keys
     }
 
     /// Whether a call may write keys that it does not name.
@@ -179,6 +185,24 @@ impl CommandTable {
     }
 }
 
+/// The key at which SORT stores its result: that of the last STORE, as Redis finds it. What follows
+/// BY, GET and LIMIT is no option.
+fn sort_destination<'a>(argv: &[&'a [u8]]) -> Option<&'a [u8]> {
+    let mut words = argv.get(2..).unwrap_or_default().iter().copied();
+    let mut found = None;
+    while let Some(word) = words.next() {
+        let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+        if is("LIMIT") {
+            words.nth(1);
+        } else if is("BY") || is("GET") {
+            words.next();
+        } else if is("STORE") {
+            found = words.next().or(found);
+        }
+    }
+    found
+}
+
 impl Default for CommandEntry {
     fn default() -> Self {
         Self {
@@ -191,6 +215,7 @@ impl Default for CommandEntry {
             can_batch: false,
             before_auth: false,
             never_queued: false,
+            refused_in_multi: false,
             keys: KeyPositions::None,
             group: "",
             syntax: String::new(),

@@ -250,6 +250,9 @@ fn run_server_command(
     argv: &[&[u8]],
     out: &mut Writer<'_>,
 ) {
+    if client.queue.is_some() && entry.refused_in_multi {
+        return reject(client, out, "ERR Command not allowed inside a transaction");
+    }
     if client.queue.is_some() && !entry.never_queued {
         let words = argv.iter().map(|word| word.to_vec()).collect();
         let queued = QueuedCommand::Server { handler, argv: words };

@@ -15,6 +15,7 @@ mod command_batch;
 mod differential;
 mod durability;
 mod hostile;
+mod like_redis;
 mod many_clients;
 mod protocol;
 mod replies;

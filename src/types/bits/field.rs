@@ -100,10 +100,13 @@ impl Tx<'_> {
         let last = ops.iter().filter(|op| op.writes()).map(last_byte).max();
         let Some(last) = last else { return self.bitfield_ro(key, ops) };
         let mut draft = self.draft(key)?;
+        let mut changed = !draft.exists() || last >= draft.len();
         // Also for a write that then fails.
         draft.grow(last.saturating_add(1));
-        let answers = ops.iter().map(|op| apply(draft.value_mut(), op)).collect();
-        self.put_draft(key, draft)?;
+        let answers = ops.iter().map(|op| apply(draft.value_mut(), op, &mut changed)).collect();
+        if changed {
+            self.put_draft(key, draft)?;
+        }
         Ok(answers)
     }
 
@@ -122,16 +125,20 @@ fn last_byte(op: &BitfieldOp) -> usize {
     usize::try_from((op.offset + u64::from(op.field.bits) - 1) / 8).unwrap_or(usize::MAX)
 }
 
-fn apply(value: &mut [u8], op: &BitfieldOp) -> Option<i64> {
+/// Runs an operation, and notes whether it changed the field.
+fn apply(value: &mut [u8], op: &BitfieldOp, changed: &mut bool) -> Option<i64> {
     let old = read(value, op);
     match op.action {
         FieldAction::Get => Some(old),
         FieldAction::Set(new) => {
-            write(value, op, fit(op, new, 0)?);
+            let new = fit(op, new, 0)?;
+            *changed |= new != old;
+            write(value, op, new);
             Some(old)
         }
         FieldAction::IncrBy(increment) => {
             let new = fit(op, old, increment)?;
+            *changed |= new != old;
             write(value, op, new);
             Some(new)
         }

@@ -97,11 +97,14 @@ impl Tx<'_> {
     pub(crate) fn setbit(&mut self, key: &[u8], offset: u64, bit: bool) -> Result<bool> {
         let at = self.byte_of(offset)?;
         let mut draft = self.draft(key)?;
+        let grows = !draft.exists() || at >= draft.len();
         draft.grow(at + 1);
         let Some(byte) = draft.value_mut().get_mut(at) else { return Ok(false) };
         let was = *byte & mask(offset) != 0;
         *byte = if bit { *byte | mask(offset) } else { *byte & !mask(offset) };
-        self.put_draft(key, draft)?;
+        if grows || was != bit {
+            self.put_draft(key, draft)?;
+        }
         Ok(was)
     }
 

@@ -86,8 +86,11 @@ impl Tx<'_> {
             Some(to) => to,
             None => self.new_collection(destination, Type::Set)?,
         };
-        to.put(self, member, Bytes::new())?;
-        self.save(to)?;
+        // A destination that has the member does not change, as WATCH can tell.
+        if !to.has(self, member)? {
+            to.put_over(self, member, Bytes::new(), false)?;
+            self.save(to)?;
+        }
         Ok(true)
     }
 

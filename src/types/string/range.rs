@@ -16,9 +16,8 @@ impl Tx<'_> {
         }
         draft.extend(value);
         let total = length(draft.len());
-        if !value.is_empty() || !draft.exists() {
-            self.put_draft(key, draft)?;
-        }
+        // Also without a change, which WATCH notices all the same, as in Redis.
+        self.put_draft(key, draft)?;
         Ok(total)
     }
 

@@ -80,10 +80,13 @@ fn flags(entry: &CommandEntry) -> Vec<&'static str> {
         _ if entry.writes => "write",
         _ => "readonly",
     }];
+    if entry.refused_in_multi {
+        flags.push("no_multi");
+    }
     if matches!(entry.kind, CommandKind::BlockingPop(_)) {
         flags.push("blocking");
     }
-    if matches!(entry.keys, KeyPositions::Counted { .. }) {
+    if matches!(entry.keys, KeyPositions::Counted { .. }) || entry.name == "sort" {
         flags.push("movablekeys");
     }
     if entry.before_auth {

@@ -13,7 +13,8 @@ pub(super) fn save(call: &mut Call<'_, '_>) {
 
 pub(super) fn bgsave(call: &mut Call<'_, '_>) {
     if call.server.background_save.start(&call.server.db) {
-        call.out.status("Background saving started");
+        let how = if call.in_transaction { "scheduled" } else { "started" };
+        call.out.status(&format!("Background saving {how}"));
     } else {
         call.out.error("ERR Background save already in progress");
     }

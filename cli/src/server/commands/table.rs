@@ -27,6 +27,8 @@ struct ServerCommand {
     keys: KeyPositions,
     /// Whether the command runs at once between MULTI and EXEC.
     never_queued: bool,
+    /// Whether the command is refused between MULTI and EXEC.
+    refused_in_multi: bool,
     /// Whether the command runs before the client has authenticated.
     before_auth: bool,
 }
@@ -39,9 +41,7 @@ impl ServerCommand {
         doc: &'static str,
         run: Run,
     ) -> Self {
-        let (handler, keys) = (Handler::Run(run), KeyPositions::None);
-        let (never_queued, before_auth) = (false, false);
-        Self { name, arity, syntax, doc, handler, keys, never_queued, before_auth }
+        Self::with(name, arity, syntax, doc, Handler::Run(run), KeyPositions::None)
     }
 
     const fn pop(
@@ -52,8 +52,29 @@ impl ServerCommand {
         syntax: &'static str,
         doc: &'static str,
     ) -> Self {
-        let (handler, never_queued, before_auth) = (Handler::Pop(form), false, false);
-        Self { name, arity, syntax, doc, handler, keys, never_queued, before_auth }
+        Self::with(name, arity, syntax, doc, Handler::Pop(form), keys)
+    }
+
+    const fn with(
+        name: &'static str,
+        arity: isize,
+        syntax: &'static str,
+        doc: &'static str,
+        handler: Handler,
+        keys: KeyPositions,
+    ) -> Self {
+        let (never_queued, refused_in_multi, before_auth) = (false, false, false);
+        Self {
+            name,
+            arity,
+            syntax,
+            doc,
+            handler,
+            keys,
+            never_queued,
+            refused_in_multi,
+            before_auth,
+        }
     }
 
     const fn before_auth(self) -> Self {
@@ -62,6 +83,10 @@ impl ServerCommand {
 
     const fn never_queued(self) -> Self {
         Self { never_queued: true, ..self }
+    }
+
+    const fn refused_in_multi(self) -> Self {
+        Self { refused_in_multi: true, ..self }
     }
 
     fn entry(&self, index: usize) -> CommandEntry {
@@ -75,6 +100,7 @@ impl ServerCommand {
             writes: matches!(self.handler, Handler::Pop(_)),
             before_auth: self.before_auth,
             never_queued: self.never_queued,
+            refused_in_multi: self.refused_in_multi,
             keys: self.keys,
             group,
             syntax: self.syntax.to_owned(),
@@ -264,14 +290,15 @@ const SERVER_COMMANDS: &[ServerCommand] = &[
     ServerCommand::new("RESET", 1, "", "Makes the connection like a new one.", connection::reset)
         .before_auth()
         .never_queued(),
-    ServerCommand::new("SAVE", 1, "", "Flushes to tables.", persistence::save),
+    ServerCommand::new("SAVE", 1, "", "Flushes to tables.", persistence::save).refused_in_multi(),
     ServerCommand::new(
         "SHUTDOWN",
         -1,
         "[NOSAVE | SAVE] [NOW] [FORCE]",
         "Stops the server.",
         persistence::shutdown,
-    ),
+    )
+    .refused_in_multi(),
     ServerCommand::new("TIME", 1, "", "Seconds since 1970, and microseconds.", compatibility::time),
     ServerCommand::new(
         "WAIT",
