@@ -102,6 +102,25 @@ fn a_page_is_longer_by_at_most_twice_the_spacing() {
     assert!(made <= 300 / 64 + 2, "{made} landmarks");
 }
 
+/// A page that looked ahead for a landmark and found none ends where it first could.
+#[test]
+fn what_a_page_has_seen_beyond_its_end_comes_with_the_next_one() {
+    let cursors = cursors();
+    fill(&cursors);
+    assert!(cursors.tables.lock().add(ID_MASK as u32, b"one landmark after all rows"));
+    let rows = long_names(3000);
+    let (mut number, mut seen) = (0, Vec::new());
+    loop {
+        let (next, found) = page(&cursors, &rows, number, 7);
+        seen.extend(found);
+        number = next;
+        if number == 0 {
+            break;
+        }
+    }
+    assert!(seen.iter().eq(&rows), "{} of {} rows, in order, once each", seen.len(), rows.len());
+}
+
 #[test]
 fn two_hundred_thousand_abandoned_scans_take_no_place_away() {
     let cursors = cursors();
