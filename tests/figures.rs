@@ -7,6 +7,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::cast_possible_truncation,
     clippy::float_cmp,
     reason = "a test fails by panicking, and counts are exact"
 )]

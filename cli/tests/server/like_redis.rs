@@ -2,7 +2,7 @@
 //! and which keys COMMAND GETKEYS finds.
 //!
 //! The bugs: SMOVE to a set that has the member, and SETBIT and BITFIELD that change nothing, ended a
-//! transaction; APPEND of nothing and LTRIM of nothing did not. SAVE and SHUTDOWN were queued. The
+//! transaction; APPEND of nothing did not. SAVE and SHUTDOWN were queued. The
 //! destination of SORT was no key.
 
 use crate::server::Server;
@@ -43,7 +43,7 @@ const CHANGES: &[(&[&str], &str, &str)] = &[
     (&["ZADD z 1 a"], "z", "ZPOPMIN z 0"),
     (&["ZADD z 1 a"], "z", "ZREMRANGEBYRANK z 5 9"),
     (&["RPUSH l a"], "l", "LSET l 0 a"),
-    (&["RPUSH l a"], "l", "LTRIM l 0 -1"),
+    (&["RPUSH l a"], "l", "LTRIM l 1 -1"),
     (&[], "l", "LTRIM l 0 -1"),
     (&["RPUSH l a"], "l", "LREM l 0 b"),
     (&["RPUSH l a"], "l", "LPOP l 0"),

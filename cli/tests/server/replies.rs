@@ -69,9 +69,15 @@ fn replies_that_nobody_takes_cost_their_bytes_and_go_with_their_clients() {
         assert_eq!(reply_text(&mut witness, "LINDEX list 7").len(), ELEMENT_BYTES);
         assert!(reads_head(stream));
     }
+    // All replies are there at once, but for what the sockets hold. The resident memory cannot tell:
+    // free memory that the allocator kept from writing the list, and which counts as memory at rest,
+    // is used again for the replies.
+    until("the replies are there", || {
+        info(&mut witness, "memory", "mem_clients_normal") > CLIENTS * (REPLY_BYTES - (1 << 20))
+    });
+    assert!(server.resident_bytes() > CLIENTS * (REPLY_BYTES - (1 << 20)), "they are in memory");
     let grown = server.peak_bytes().saturating_sub(before);
     println!("{CLIENTS} replies of {REPLY_BYTES} bytes took {grown} bytes at most");
-    assert!(grown > (CLIENTS - 1) * REPLY_BYTES, "{grown}: the replies are not there");
     assert!(grown < CLIENTS * REPLY_BYTES + ALLOWANCE, "grew by {grown} bytes");
     drop(streams);
     until("memory comes back", || server.resident_bytes() < before + ALLOWANCE / 2);

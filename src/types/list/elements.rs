@@ -93,11 +93,6 @@ impl<'k> Elements<'k> {
         Self { key, header, version, head, tail, prefix, changed: false, is_recorded: false }
     }
 
-    /// Makes the record be written whether or not the bounds change.
-    pub(crate) fn touch(&mut self) {
-        self.changed = true;
-    }
-
     /// The number of elements.
     pub(crate) fn len(&self) -> u64 {
         self.tail.saturating_sub(self.head)

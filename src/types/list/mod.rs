@@ -161,8 +161,6 @@ impl Tx<'_> {
         self.frees_space();
         let Some(mut list) = self.list(key)? else { return Ok(()) };
         list.keep(&list.positions(start, stop));
-        // Also without a change, which WATCH notices all the same, as in Redis.
-        list.touch();
         self.save_list(&list)
     }
 }
