@@ -952,8 +952,8 @@ lsmkv_status lsmkv_command(lsmkv_db *db,
  several commands, err names the one that failed; those before it have run. On a batch the
  commands are stored, and *out is NULL.
 
- OK; INVALID: malformed, nothing was run; MISUSE: commands or out is NULL; TOO_LARGE; any of a
- write.
+ OK; INVALID: malformed, nothing was run; MISUSE: commands or out is NULL; TOO_LARGE: over 4 GiB;
+ any of a write.
  */
 LSMKV_API
 lsmkv_status lsmkv_command_packed(lsmkv_db *db,

@@ -12,14 +12,15 @@ use crate::ffi::handle_kind::HandleKind;
 use crate::ffi::packed::Packed;
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::reply_writer::ReplyWriter;
-use crate::ffi::slice::{Out, input, misuse, must_be_memory};
+use crate::ffi::slice::{Out, input, misuse};
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
 use crate::ffi::target::Items;
 
 /// The largest number of arguments of one command.
 const MOST_ARGUMENTS: usize = 1 << 31;
-/// The largest number of bytes of packed commands in one call.
-const MOST_PACKED: usize = 1 << 40;
+/// The largest number of bytes of packed commands in one call: 4 GiB. A larger length is a mistake,
+/// and reading that far would end the process.
+const MOST_PACKED: usize = 1 << 32;
 
 /// Runs any command by name. argv[0] is the name, and argument i has lens[i] bytes. *out receives
 /// the reply; free it with lsmkv_reply_free. An error of the command, such as an unknown name, is a
@@ -64,8 +65,8 @@ pub unsafe extern "C" fn lsmkv_command(
 /// several commands, err names the one that failed; those before it have run. On a batch the
 /// commands are stored, and *out is NULL.
 ///
-/// OK; INVALID: malformed, nothing was run; MISUSE: commands or out is NULL; TOO_LARGE; any of a
-/// write.
+/// OK; INVALID: malformed, nothing was run; MISUSE: commands or out is NULL; TOO_LARGE: over 4 GiB;
+/// any of a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_command_packed(
     db: *mut lsmkv_db,
@@ -129,8 +130,6 @@ unsafe fn arguments<'a>(
         return Err(misuse(format_args!("argv or lens is NULL but argc is {argc}")));
     }
     let longest = longest_argument(handle);
-    must_be_memory("argv", argv.cast(), argc.saturating_mul(size_of::<*const u8>()))?;
-    must_be_memory("lens", lens.cast(), argc.saturating_mul(size_of::<usize>()))?;
     // SAFETY: not NULL, and argc elements by the caller's promise.
     let (argv, lens) =
         unsafe { (std::slice::from_raw_parts(argv, argc), std::slice::from_raw_parts(lens, argc)) };

@@ -10,10 +10,6 @@ use crate::error::{Error, ErrorKind, Result};
 /// The largest number of elements of an array in one call. A larger number must be an error.
 const MOST_ITEMS: usize = 1 << 32;
 
-/// From this size on, an input is checked to be memory of the process. The check costs less than
-/// reading the first page.
-const PROBED_BYTES: usize = 1 << 20;
-
 /// Bytes of the caller, for functions that take several byte strings: `len` bytes at `data`. (NULL,
 /// 0) is an empty string.
 #[repr(C)]
@@ -43,32 +39,9 @@ pub(super) unsafe fn input<'a>(
     if data.is_null() {
         return Err(misuse(format_args!("{name} is NULL but its length is {len}")));
     }
-    must_be_memory(name, data.cast(), len)?;
     // SAFETY: not NULL, and `len` readable bytes by the caller's promise; the limits that
     // `check` enforces are far below isize::MAX.
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), len) })
-}
-
-/// Fails if the process has no memory for all of a large input, so that its length is wrong. A
-/// length that was never set, or a negative one, would otherwise make the library read on until the
-/// process dies.
-pub(super) fn must_be_memory(name: &str, data: *const u8, len: usize) -> Result<()> {
-    if len < PROBED_BYTES || is_memory(data.addr(), len) {
-        return Ok(());
-    }
-    Err(misuse(format_args!("{name}: the process has no memory for {len} bytes at that address")))
-}
-
-fn is_memory(start: usize, len: usize) -> bool {
-    // SAFETY: a query without arguments in memory.
-    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
-    let first = start & !(page - 1);
-    let Some(end) = start.checked_add(len) else { return false };
-    // SAFETY: MS_ASYNC neither reads nor changes memory; the kernel only looks at its mappings.
-    let failed = unsafe {
-        libc::msync(std::ptr::without_provenance_mut(first), end - first, libc::MS_ASYNC) != 0
-    };
-    !(failed && std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOMEM))
 }
 
 impl lsmkv_slice {
@@ -93,7 +66,6 @@ pub(super) unsafe fn array<'a, T>(name: &str, data: *const T, n: usize) -> Resul
         let message = format!("{n} {name} are more than one call takes");
         return Err(Error::new(ErrorKind::TooLarge, message));
     }
-    must_be_memory(name, data.cast(), n.saturating_mul(size_of::<T>()))?;
     // SAFETY: not NULL, and that many elements by the caller's promise; their number is bounded.
     Ok(unsafe { std::slice::from_raw_parts(data, n) })
 }

@@ -152,7 +152,7 @@ fn a_transaction_refuses_and_getkeys_finds_what_they_do_in_redis() {
     }
 }
 
-/// The same without Redis at hand, for what would end the server.
+/// What would end a real server is checked without Redis at hand.
 #[test]
 fn a_transaction_does_not_stop_the_server() {
     let server = Lsmkv::start(&[]);
