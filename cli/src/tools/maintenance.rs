@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use lsmkv::Db;
@@ -11,7 +12,11 @@ use lsmkv::Db;
 use super::inspect::human_bytes;
 use crate::failure::{Failure, Outcome};
 use crate::store::StoreArgs;
-use crate::transfer::{Interrupt, POLL_INTERVAL, Progress};
+use crate::transfer::{Interrupt, Progress};
+
+/// How often a compaction looks for an interruption. A store of some megabytes is compacted in less
+/// than the time between two updates of a progress display.
+const INTERRUPT_POLL: Duration = Duration::from_millis(5);
 
 /// Arguments of `compact`.
 #[derive(Args, Debug)]
@@ -74,7 +79,7 @@ fn rewrite(db: &Db, mut progress: Progress) -> Result<(u64, u64), Failure> {
                 return Err(Failure::new("stopped; the store holds what it held"));
             }
             progress.set(written().saturating_sub(start));
-            std::thread::sleep(POLL_INTERVAL);
+            std::thread::sleep(INTERRUPT_POLL);
         }
         progress.finish();
         work.join().unwrap_or_else(|_| Err(Failure::new("the compaction died")))

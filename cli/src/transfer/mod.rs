@@ -25,7 +25,7 @@ pub(crate) use client::RedisClient;
 pub(crate) use copy::{Copied, copy};
 pub(crate) use interruptible_io::InterruptibleReader;
 pub(crate) use json::{JsonSink, JsonSource, encode as encode_json};
-pub(crate) use progress::{Interrupt, POLL_INTERVAL, Progress};
+pub(crate) use progress::{Interrupt, Progress};
 pub(crate) use redis::{RedisSink, RedisSource};
 pub(crate) use resume::{ResumeFile, ResumePoint};
 pub(crate) use store::{StoreSink, StoreSource};
