@@ -90,11 +90,13 @@ fn replies_that_are_taken_leave_nothing() {
     for _ in 0..4 {
         let Resp::Array(Some(elements)) = ask(&mut client, "LRANGE list 0 -1") else { panic!() };
         assert_eq!(elements.len(), ELEMENTS);
+        // The allocator gives memory back a moment later. Until then the next reply would stand
+        // beside this one, and be measured with it.
+        until("memory comes back", || server.resident_bytes() < before + ALLOWANCE / 2);
     }
     let grown = server.peak_bytes().saturating_sub(before);
     println!("a reply of {REPLY_BYTES} bytes took {grown} bytes at most");
     assert!(grown < REPLY_BYTES + ALLOWANCE, "grew by {grown} bytes");
-    until("memory comes back", || server.resident_bytes() < before + ALLOWANCE / 2);
 }
 
 #[test]
@@ -110,7 +112,9 @@ fn a_reply_does_not_stand_behind_those_that_were_taken() {
         left -= len;
     }
     let grown = server.peak_bytes().saturating_sub(before);
-    assert!(grown < REPLY_BYTES + ALLOWANCE, "grew by {grown} bytes");
+    // Four replies in a row: the next one is written while the allocator still gives back the memory
+    // of the last one. Those before are gone.
+    assert!(grown < 2 * REPLY_BYTES + ALLOWANCE / 2, "grew by {grown} bytes");
 }
 
 #[test]
