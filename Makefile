@@ -145,7 +145,7 @@ torture-io-sweep:
 torture-corruption:
 	LSMKV_CORRUPTION=all $(LONG) corruption
 torture-server:
-	LSMKV_WIRE_COMMANDS=$(or $(N),1000000) LSMKV_SERVER_KILLS=200 LSMKV_RESTART_MB=1000 \
+	LSMKV_WIRE_COMMANDS=$(or $(N),1000000) LSMKV_SERVER_KILLS=200 LSMKV_RESTART_MB=1000 LSMKV_SIEGE=long \
 		$(CARGO) test --release -p lsmkv-cli --test server
 torture-kill:
 	LSMKV_KILLS=$(or $(N),100000) $(LONG) kill

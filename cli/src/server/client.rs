@@ -85,7 +85,7 @@ impl Client {
 
     /// Approximate memory of the client without its buffers.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let queued = self.queue.as_ref().map_or(0, |queue| queue.memory_bytes);
+        let queued = self.queue.as_ref().map_or(0, TransactionQueue::memory_bytes);
         let blocked = self.blocked.as_ref().map_or(0, |blocked| blocked.memory_bytes);
         queued + blocked + self.session.held_bytes()
     }

@@ -5,6 +5,9 @@
 //! client is blocked or has too many unread replies. Then its requests stay in the socket, and only
 //! this client waits. An idle connection owns no buffers.
 //!
+//! A turn that received or replied many bytes, or ran a slow command, was long. The event loop gives
+//! fewer turns to the connections with long turns.
+//!
 //! Only the thread of its event loop uses a connection.
 
 use std::io::{ErrorKind, Write as _};
@@ -17,11 +20,18 @@ use super::client::{Client, CloseState};
 use super::command_batch::{Admission, BatchCandidate, BatchConnection, CommandBatch};
 use super::counters::Counters;
 use super::dispatch::dispatch;
-use super::input_buffer::{InputBuffer, InputChunk};
+use super::input_buffer::{InputBuffer, InputChunk, SHARED_CHUNK_BYTES};
 use super::shared::Server;
 use super::stream::Stream;
 use crate::resp::{Limits, Parsed, RequestReader, Writer};
 
+/// The bytes received and replied that make a turn long.
+const LONG_TURN_BYTES: usize = 8 << 10;
+/// The time of one command that makes a turn long.
+const LONG_COMMAND_NANOS: u64 = 100_000;
+/// The number of short turns after which a long one is forgotten. If one were enough, a client could
+/// send a PING before each request for a large value.
+const LONG_TURN_MEMORY: u8 = 16;
 /// Command execution pauses while a client has this many bytes of unread replies.
 const OUTPUT_PAUSE_BYTES: usize = 1 << 20;
 /// The number of bytes that a blocked client may send ahead.
@@ -53,6 +63,14 @@ pub(crate) struct Connection {
     parsing: Option<(InputChunk, usize)>,
     /// The number of this connection's commands in the batch.
     batched: usize,
+    /// The bytes that the current turn has received.
+    received: usize,
+    /// The number of short turns until the last long one is forgotten.
+    short_turns_due: u8,
+    /// Whether the current turn ran a slow command.
+    ran_slow_command: bool,
+    /// The bytes by which the published memory use grew since the event loop last asked.
+    memory_growth: usize,
     /// Whether the connection is in the event loop's ready list.
     pub(crate) is_ready: bool,
     /// Whether the connection is in the event loop's list of pending replies.
@@ -67,6 +85,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) batch: &'a mut CommandBatch,
     /// The connection's slot in its event loop.
     pub(crate) slot: usize,
+    /// Whether other connections with short turns are active.
+    pub(crate) is_shared: bool,
     pub(crate) now_ms: u64,
 }
 
@@ -94,6 +114,10 @@ impl Connection {
             has_unparsed: false,
             parsing: None,
             batched: 0,
+            received: 0,
+            short_turns_due: 0,
+            ran_slow_command: false,
+            memory_growth: 0,
             is_ready: false,
             has_pending_reply: false,
         }
@@ -102,6 +126,7 @@ impl Connection {
     /// Reads once and runs the requests. After `NeedsBatch` the caller runs the batch and calls
     /// `resume`.
     pub(crate) fn turn(&mut self, turn: &mut Turn<'_>) -> TurnOutcome {
+        (self.received, self.ran_slow_command) = (0, false);
         let outcome = self.run_received(turn);
         if outcome == TurnOutcome::NeedsBatch || !self.readable || !self.may_read() {
             return self.end_turn(outcome, turn.server);
@@ -140,6 +165,11 @@ impl Connection {
     /// Whether another turn would find something to do.
     pub(crate) fn wants_turn(&self) -> bool {
         (self.has_unparsed && self.may_run()) || (self.readable && self.may_read())
+    }
+
+    /// Whether one of the last turns was long.
+    pub(crate) fn had_long_turn(&self) -> bool {
+        self.short_turns_due > 0
     }
 
     /// Whether there are replies to send.
@@ -182,7 +212,10 @@ impl Connection {
     }
 
     fn receive(&mut self, turn: &mut Turn<'_>) {
-        match turn.input.read(&mut self.stream) {
+        // What is left of a small request may stand before more of them; of a large one, more is read.
+        let is_small = self.query_buffer.len() < SHARED_CHUNK_BYTES;
+        let is_shared = turn.is_shared && is_small && self.had_long_turn();
+        match turn.input.read(&mut self.stream, is_shared) {
             Ok((chunk, full)) => {
                 let len = turn.input.bytes(chunk).len();
                 if len == 0 {
@@ -191,6 +224,7 @@ impl Connection {
                 // A short read has emptied the socket: its next bytes raise an event.
                 self.readable = self.peer_closed || full;
                 turn.counters.input_bytes.add(len as u64);
+                self.received = len;
                 self.client.info.active_ms.store(turn.now_ms, Relaxed);
                 self.take_chunk(chunk, turn.input);
             }
@@ -284,7 +318,9 @@ impl Connection {
                 let argv: SmallVec<[&[u8]; 16]> = self.reader.arguments(bytes).collect();
                 if !argv.is_empty() {
                     let (server, counters) = (turn.server, turn.counters);
-                    dispatch(server, counters, &mut self.client, &argv, &mut self.output_buffer);
+                    let out = &mut self.output_buffer;
+                    let nanos = dispatch(server, counters, &mut self.client, &argv, out);
+                    self.ran_slow_command |= nanos > LONG_COMMAND_NANOS;
                 }
             }
         }
@@ -310,9 +346,11 @@ impl Connection {
     }
 
     /// Publishes the connection's memory use to the client list.
-    fn publish_memory(&self) {
+    fn publish_memory(&mut self) {
         let input =
             self.query_buffer.capacity() + self.reader.memory() + self.client.memory_bytes();
+        let grown = input + self.output_buffer.capacity();
+        self.memory_growth += grown.saturating_sub(self.client.info.buffered());
         self.client.info.input_bytes.store(input, Relaxed);
         self.client.info.output_bytes.store(self.output_buffer.capacity(), Relaxed);
     }
@@ -337,6 +375,11 @@ impl Connection {
         if self.client.close_state == CloseState::Now {
             return;
         }
+        let bytes = self.received + self.unsent_bytes();
+        self.short_turns_due = match bytes > LONG_TURN_BYTES || self.ran_slow_command {
+            true => LONG_TURN_MEMORY,
+            false => self.short_turns_due.saturating_sub(1),
+        };
         if self.send_some(counters) {
             self.client.info.active_ms.store(now_ms, Relaxed);
         }
@@ -380,6 +423,11 @@ impl Connection {
             self.output_buffer.shrink_to(2 * OUTPUT_PAUSE_BYTES);
             self.sent = 0;
         }
+    }
+
+    /// The bytes by which the connection's memory use grew since the last call.
+    pub(crate) fn take_memory_growth(&mut self) -> usize {
+        std::mem::take(&mut self.memory_growth)
     }
 
     /// Frees the buffers of an idle connection.

@@ -22,14 +22,15 @@ use super::transaction::exec;
 use super::transaction_queue::{QueuedCommand, TransactionQueue, arguments_memory};
 use crate::resp::Writer;
 
-/// Runs `argv`, which has at least a name, and appends the reply to `out`.
+/// Runs `argv`, which has at least a name, and appends the reply to `out`. Returns how long it took,
+/// in nanoseconds.
 pub(crate) fn dispatch(
     server: &Server,
     counters: &Counters,
     client: &mut Client,
     argv: &[&[u8]],
     out: &mut Vec<u8>,
-) {
+) -> u64 {
     let (before, started) = (out.len(), Instant::now());
     let name = argv.first().copied().unwrap_or_default();
     let entry = server.commands.find(name);
@@ -45,13 +46,14 @@ pub(crate) fn dispatch(
     }
     let full = writer.is_full();
     counters.commands.add(1);
+    let nanos = nanos_since(started);
     let failed = out.get(before) == Some(&b'-');
     match entry {
         None => counters.errors.add(1),
         Some(entry) => {
             let outcome =
                 if may_run { outcome_of(entry, argv, failed) } else { CallOutcome::Rejected };
-            counters.note_call(entry.index, outcome, nanos_since(started));
+            counters.note_call(entry.index, outcome, nanos);
         }
     }
     // A blocked client has no reply yet.
@@ -60,6 +62,7 @@ pub(crate) fn dispatch(
     {
         out.truncate(before);
     }
+    nanos
 }
 
 /// Whether a command is a line of an HTTP request. A web page can make a browser on this machine
@@ -295,7 +298,7 @@ fn queue_pop(
     if let Some(queue) = client.queue.as_mut().filter(|_| queued) {
         queue.writes = true;
         pop.destination().into_iter().for_each(|key| queue.add_written_key(key));
-        queue.push_with_arguments(QueuedCommand::Pop(pop), argv);
+        queue.push_with_arguments(QueuedCommand::Pop(Box::new(pop)), argv);
     }
     client.sync_with_session();
 }

@@ -5,6 +5,8 @@ use std::io::Read;
 
 /// The maximum number of bytes that one connection reads per turn.
 const CHUNK_BYTES: usize = 64 << 10;
+/// The maximum number of bytes if others wait until the requests in them have run.
+pub(crate) const SHARED_CHUNK_BYTES: usize = 2 << 10;
 /// The maximum number of bytes before the batch must run.
 const BUFFER_BYTES: usize = 4 * CHUNK_BYTES;
 
@@ -36,11 +38,16 @@ impl InputBuffer {
         self.buffer.len() - self.filled >= CHUNK_BYTES
     }
 
-    /// Reads once. Also returns whether the socket may have more; an empty chunk is the end of the
-    /// stream.
-    pub(crate) fn read(&mut self, stream: &mut impl Read) -> std::io::Result<(InputChunk, bool)> {
+    /// Reads once, and not much if `is_shared`: then others wait. Also returns whether the socket may
+    /// have more; an empty chunk is the end of the stream.
+    pub(crate) fn read(
+        &mut self,
+        stream: &mut impl Read,
+        is_shared: bool,
+    ) -> std::io::Result<(InputChunk, bool)> {
         let from = self.filled;
-        let to = (from + CHUNK_BYTES).min(self.buffer.len());
+        let len = if is_shared { SHARED_CHUNK_BYTES } else { CHUNK_BYTES };
+        let to = (from + len).min(self.buffer.len());
         let space = self.buffer.get_mut(from..to).unwrap_or_default();
         if space.is_empty() {
             // A read into an empty slice would look like the end of the stream.
@@ -93,9 +100,9 @@ mod tests {
     #[test]
     fn chunks_stay_in_place_until_the_buffer_is_cleared() {
         let mut input_buffer = InputBuffer::new();
-        let (first, more) = input_buffer.read(&mut &b"one"[..]).unwrap();
+        let (first, more) = input_buffer.read(&mut &b"one"[..], false).unwrap();
         let owned = input_buffer.push_owned(b"kept".to_vec());
-        let (second, _) = input_buffer.read(&mut &b"two"[..]).unwrap();
+        let (second, _) = input_buffer.read(&mut &b"two"[..], false).unwrap();
         assert!(!more);
         let all = [first, owned, second].map(|chunk| input_buffer.bytes(chunk).to_vec());
         assert_eq!(all, [&b"one"[..], b"kept", b"two"]);
@@ -111,11 +118,11 @@ mod tests {
         let (mut input_buffer, mut endless) = (InputBuffer::new(), std::io::repeat(7));
         for _ in 0..BUFFER_BYTES / CHUNK_BYTES {
             assert!(input_buffer.has_room());
-            let (chunk, more) = input_buffer.read(&mut endless).unwrap();
+            let (chunk, more) = input_buffer.read(&mut endless, false).unwrap();
             assert!(more && input_buffer.bytes(chunk).len() == CHUNK_BYTES);
         }
         assert!(!input_buffer.has_room());
-        let refused = input_buffer.read(&mut endless).unwrap_err();
+        let refused = input_buffer.read(&mut endless, false).unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::Interrupted);
         input_buffer.clear();
         assert!(input_buffer.has_room());

@@ -11,7 +11,7 @@ pub(crate) enum QueuedCommand {
     /// The session answers it.
     Session,
     /// The session answers its non-blocking counterpart, whose reply takes another form.
-    Pop(BlockingPop),
+    Pop(Box<BlockingPop>),
     /// The server runs the handler at this index after the session has run its commands.
     Server { handler: usize, argv: Vec<Vec<u8>> },
     /// The reply is this error.
@@ -27,26 +27,32 @@ pub(crate) struct TransactionQueue {
     /// Whether EXEC may write keys that are not in `written_keys`.
     pub(crate) writes_any_key: bool,
     pub(crate) writes: bool,
-    /// Approximate memory of this queue, without the session's own.
-    pub(crate) memory_bytes: usize,
+    /// Approximate memory of arguments and keys that this queue holds.
+    held_bytes: usize,
 }
 
 impl TransactionQueue {
     /// Records a command that the session holds.
     pub(crate) fn push(&mut self, queued: QueuedCommand) {
-        self.memory_bytes += size_of::<QueuedCommand>();
         self.commands.push(queued);
+    }
+
+    /// Approximate memory of this queue, without the session's own.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let commands = self.commands.capacity() * size_of::<QueuedCommand>();
+        let keys = self.written_keys.capacity() * size_of::<Vec<u8>>();
+        commands + keys + self.held_bytes
     }
 
     /// Records a command whose arguments the session does not hold.
     pub(crate) fn push_with_arguments(&mut self, queued: QueuedCommand, argv: &[&[u8]]) {
-        self.memory_bytes += arguments_memory(argv.iter().copied());
+        self.held_bytes += arguments_memory(argv.iter().copied());
         self.push(queued);
     }
 
     /// Records a key that EXEC may write.
     pub(crate) fn add_written_key(&mut self, key: &[u8]) {
-        self.memory_bytes += arguments_memory([key]);
+        self.held_bytes += arguments_memory([key]);
         self.written_keys.push(key.to_vec());
     }
 }

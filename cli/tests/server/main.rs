@@ -3,7 +3,8 @@
 //! `LSMKV_WIRE_COMMANDS` sets the number of commands that the differential test compares in each
 //! version of the protocol (20,000), `LSMKV_WIRE_SEED` its first seed, `LSMKV_SERVER_KILLS` the
 //! number of kills under load (3), `LSMKV_RESTART_MB` the size of a store that is opened again (64;
-//! the long form uses 1 GB).
+//! the long form uses 1 GB). `LSMKV_SIEGE=long` makes attacks
+//! last longer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
 #![allow(clippy::indexing_slicing, clippy::print_stdout, reason = "a test may")]
 #![allow(clippy::cast_possible_truncation, reason = "tests use small numbers")]
@@ -19,6 +20,7 @@ mod like_redis;
 mod many_clients;
 mod protocol;
 mod replies;
+mod siege;
 mod stories;
 mod support;
 

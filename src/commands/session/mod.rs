@@ -140,7 +140,7 @@ impl Session {
 
     /// The approximate memory of the queued commands and the watched keys.
     pub fn held_bytes(&self) -> usize {
-        self.queue.as_ref().map_or(0, |queue| queue.bytes) + self.watches.bytes()
+        self.queue.as_ref().map_or(0, Queue::memory_bytes) + self.watches.bytes()
     }
 
     /// The protocol that HELLO chose, 2 or 3.

@@ -13,15 +13,27 @@ use crate::server::counters::Counters;
 use crate::server::mailbox::Message;
 use crate::server::stream::Stream;
 
+/// The number of connections that a listener accepts in one round: whoever opens many at once
+/// delays the clients that are there by no more.
+const ACCEPTED_PER_ROUND: usize = 4;
+
 impl EventLoop {
     fn counters(&self) -> Option<&Counters> {
         self.server.counters.get(self.index)
     }
 
-    /// Accepts all waiting connections of a listener and hands them out to the loops in turn.
+    /// Accepts some connections of each listener that has any.
+    pub(super) fn accept_waiting(&mut self) {
+        for listener in std::mem::take(&mut self.unaccepted) {
+            self.accept(listener);
+        }
+    }
+
+    /// Accepts waiting connections of a listener and hands them out to the loops in turn.
     pub(super) fn accept(&mut self, listener: usize) {
         let server = Arc::clone(&self.server);
-        while let Some(socket) = self.listeners.get(listener) {
+        for _ in 0..ACCEPTED_PER_ROUND {
+            let Some(socket) = self.listeners.get(listener) else { return };
             let stream = match socket.accept() {
                 Ok(stream) => stream,
                 Err(error) if is_transient(error.kind()) => continue,
@@ -40,6 +52,14 @@ impl EventLoop {
             } else {
                 server.post(self.last_assigned, Message::NewConnection(stream, name));
             }
+        }
+        self.note_waiting(listener);
+    }
+
+    /// Remembers that a listener may have connections to accept.
+    pub(super) fn note_waiting(&mut self, listener: usize) {
+        if !self.unaccepted.contains(&listener) {
+            self.unaccepted.push(listener);
         }
     }
 

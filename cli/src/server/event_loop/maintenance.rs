@@ -5,11 +5,14 @@ use std::time::Instant;
 
 use super::{EventLoop, TICK};
 use crate::server::client::CloseState;
+use crate::server::client_list::ClientInfo;
 use crate::server::connection::Connection;
 use crate::server::memory_trim::LARGE_BUFFER;
 
 /// A connection frees its buffers after this many idle milliseconds.
 const IDLE_BUFFERS_MS: u64 = 2000;
+/// Memory is checked after buffers have grown by one of this many parts of their limit.
+const GROWTH_PARTS: usize = 32;
 
 impl EventLoop {
     pub(super) fn tick(&mut self) {
@@ -40,12 +43,22 @@ impl EventLoop {
         over.into_iter().for_each(|slot| self.make_ready(slot));
     }
 
-    /// Trims memory, and closes the client with the largest buffers if all buffers together exceed
-    /// `maxmemory-clients`.
-    fn check_memory(&mut self) {
+    /// Checks memory at once if buffers have grown by a part of `maxmemory-clients`.
+    pub(super) fn check_memory_growth(&mut self) {
         let limit = self.server.settings.buffers_limit();
-        let clients = self.server.clients.list();
-        let all: usize = clients.iter().map(|info| info.buffered()).sum();
+        if limit > 0 && self.memory_growth > limit / GROWTH_PARTS {
+            self.check_memory();
+        }
+    }
+
+    /// Trims memory. If the buffers of all clients exceed `maxmemory-clients`, closes those with the
+    /// largest buffers, until the rest fits or the largest belongs to another event loop, which
+    /// closes it.
+    fn check_memory(&mut self) {
+        self.memory_growth = 0;
+        let limit = self.server.settings.buffers_limit();
+        let mut clients = self.server.clients.list();
+        let mut all: usize = clients.iter().map(|info| info.buffered()).sum();
         let now_ms = self.server.now_ms();
         if clients.iter().any(|info| info.buffered() >= LARGE_BUFFER) {
             self.server.memory_trim.note_large_buffer(now_ms);
@@ -54,14 +67,20 @@ impl EventLoop {
         if limit == 0 || all <= limit {
             return;
         }
-        let largest = clients
-            .iter()
-            .filter(|info| !info.no_evict.load(Relaxed))
-            .max_by_key(|info| info.buffered());
-        let Some(handle) = largest.map(|info| info.handle) else { return };
-        if handle.event_loop != self.index {
-            return;
+        clients.retain(|info| !info.no_evict.load(Relaxed));
+        clients.sort_unstable_by_key(|info| std::cmp::Reverse(info.buffered()));
+        let own = self.index;
+        for info in clients.iter().take_while(|info| info.handle.event_loop == own) {
+            self.evict(info, all);
+            all = all.saturating_sub(info.buffered());
+            if all <= limit {
+                return;
+            }
         }
+    }
+
+    fn evict(&mut self, info: &ClientInfo, all: usize) {
+        let handle = info.handle;
         let Some(connection) = self.connection(handle) else { return };
         connection.client.close_state = CloseState::Now;
         let id = handle.id;
@@ -71,7 +90,7 @@ impl EventLoop {
         if let Some(counters) = self.server.counters.get(self.index) {
             counters.evicted.add(1);
         }
-        self.make_ready(handle.slot);
+        self.make_ready_now(handle.slot);
     }
 
     pub(super) fn close(&mut self, slot: usize, mut connection: Box<Connection>) {

@@ -2,8 +2,11 @@
 //!
 //! The first loop also accepts connections and hands them out to all loops in turn. Events are
 //! edge-triggered: a connection remembers that its socket may have more bytes or room, and stays
-//! ready until it has not. Each ready connection gets one turn per round, so a client that sends
-//! without end delays the others by one turn at most.
+//! ready until it has not.
+//!
+//! A round gives one turn to each ready connection whose last turn was short, and to one of those
+//! whose last turn was long: clients that send or fetch without end share the time that the others
+//! leave, and delay them by one of their turns at most, however many they are.
 //!
 //! Small commands of all connections run as one batch, at the end of the round or when the batch is
 //! full. Then the loop sends all replies: fewer commits and fewer wake-ups of clients give more
@@ -14,7 +17,7 @@ mod accept;
 mod blocking;
 mod maintenance;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,6 +38,8 @@ pub(crate) const MAILBOX: Token = Token(usize::MAX);
 const FIRST_CONNECTION: usize = 1 << 10;
 /// The loop sends replies during a round once this many connections have some.
 const SEND_THRESHOLD: usize = 16;
+/// Connections with short turns count as active for this many milliseconds.
+const ACTIVE_MS: u64 = 100;
 /// The interval between two checks of idle clients and memory.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -48,6 +53,14 @@ pub(crate) struct EventLoop {
     free_slots: Vec<usize>,
     /// Slots of connections that get a turn in the next round.
     ready: Vec<usize>,
+    /// Slots of ready connections whose last turn was long: one of them gets a turn in each round.
+    ready_for_long: VecDeque<usize>,
+    /// When a connection with short turns last had one, in the server's milliseconds.
+    last_short_turn_ms: u64,
+    /// The bytes by which the buffers of connections grew since memory was last checked.
+    memory_growth: usize,
+    /// Listeners that may have more connections to accept.
+    unaccepted: Vec<usize>,
     /// Slots of connections that get a turn in this round.
     current: Vec<usize>,
     /// Slots of connections with pending replies.
@@ -80,6 +93,10 @@ impl EventLoop {
             connections: Vec::new(),
             free_slots: Vec::new(),
             ready: Vec::new(),
+            ready_for_long: VecDeque::new(),
+            last_short_turn_ms: 0,
+            memory_growth: 0,
+            unaccepted: Vec::new(),
             current: Vec::new(),
             pending_replies: Vec::new(),
             deadlines: BTreeSet::new(),
@@ -104,6 +121,7 @@ impl EventLoop {
                 }
             }
             events.iter().for_each(|event| self.handle_event(event));
+            self.accept_waiting();
             self.expire_deadlines();
             if Instant::now() >= self.next_tick {
                 self.tick();
@@ -114,7 +132,8 @@ impl EventLoop {
     }
 
     fn timeout(&self) -> Duration {
-        if !self.ready.is_empty() {
+        let is_busy = !self.ready.is_empty() || !self.ready_for_long.is_empty();
+        if is_busy || !self.unaccepted.is_empty() {
             return Duration::ZERO;
         }
         let soonest = self.deadlines.first().map_or(self.next_tick, |(at, ..)| *at);
@@ -124,7 +143,7 @@ impl EventLoop {
     fn handle_event(&mut self, event: &mio::event::Event) {
         match event.token() {
             MAILBOX => self.process_messages(),
-            Token(listener) if listener < FIRST_CONNECTION => self.accept(listener),
+            Token(listener) if listener < FIRST_CONNECTION => self.note_waiting(listener),
             Token(token) => {
                 let slot = token - FIRST_CONNECTION;
                 let Some(connection) = self.connection_at(slot) else { return };
@@ -145,15 +164,23 @@ impl EventLoop {
             && !connection.is_ready
         {
             connection.is_ready = true;
-            self.ready.push(slot);
+            match connection.had_long_turn() {
+                true => self.ready_for_long.push_back(slot),
+                false => self.ready.push(slot),
+            }
         }
     }
 
-    /// Gives each ready connection a turn and sends the replies.
+    /// Gives each ready connection a turn, but only one of those with long turns, and sends the
+    /// replies.
     fn run_round(&mut self) {
         let now_ms = self.server.now_ms();
         let mut current = std::mem::take(&mut self.current);
         std::mem::swap(&mut current, &mut self.ready);
+        if !current.is_empty() {
+            self.last_short_turn_ms = now_ms;
+        }
+        current.extend(self.ready_for_long.pop_front());
         for slot in current.drain(..) {
             if !self.input.has_room() {
                 self.run_batch();
@@ -169,6 +196,7 @@ impl EventLoop {
         self.run_batch();
         self.input.clear();
         self.send_replies(self.server.settings.durable());
+        self.check_memory_growth();
     }
 
     fn run_turn(&mut self, slot: usize, now_ms: u64) {
@@ -182,7 +210,9 @@ impl EventLoop {
             };
             connection.is_ready = false;
             let (input, batch) = (&mut self.input, &mut self.batch);
-            let mut turn = Turn { server: &server, counters, input, batch, slot, now_ms };
+            let is_shared = now_ms.saturating_sub(self.last_short_turn_ms) < ACTIVE_MS;
+            let mut turn =
+                Turn { server: &server, counters, input, batch, slot, is_shared, now_ms };
             let run = || match resumes {
                 false => connection.turn(&mut turn),
                 true => connection.resume(&mut turn),
@@ -236,8 +266,20 @@ impl EventLoop {
         }
     }
 
+    /// Gives a ready or idle connection a turn in the next round, even if its turns are long.
+    fn make_ready_now(&mut self, slot: usize) {
+        let Some(connection) = self.connection_at(slot) else { return };
+        if std::mem::replace(&mut connection.is_ready, true) {
+            let waits = self.ready_for_long.iter().position(|waiting| *waiting == slot);
+            let Some(place) = waits else { return };
+            self.ready_for_long.remove(place);
+        }
+        self.ready.push(slot);
+    }
+
     /// Puts a connection back into its slot, or closes it if it is over.
-    fn put_back(&mut self, slot: usize, connection: Box<Connection>) {
+    fn put_back(&mut self, slot: usize, mut connection: Box<Connection>) {
+        self.memory_growth += connection.take_memory_growth();
         if connection.should_close() {
             return self.close(slot, connection);
         }
