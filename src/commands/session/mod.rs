@@ -58,7 +58,7 @@ pub struct Session {
     /// The handle with the selected database.
     db: Db,
     connection: Connection,
-    queue: Option<Queue>,
+    queue: Option<Box<Queue>>,
     watches: Watches,
 }
 
@@ -117,7 +117,7 @@ impl Session {
 
     /// The number of commands queued since MULTI.
     pub fn queued_commands(&self) -> usize {
-        self.queue.as_ref().map_or(0, Queue::len)
+        self.queue.as_ref().map_or(0, |queue| queue.len())
     }
 
     /// Makes EXEC fail with EXECABORT, as a refused command after MULTI does. Outside MULTI it does
@@ -140,7 +140,7 @@ impl Session {
 
     /// The approximate memory of the queued commands and the watched keys.
     pub fn held_bytes(&self) -> usize {
-        self.queue.as_ref().map_or(0, Queue::memory_bytes) + self.watches.bytes()
+        self.queue.as_ref().map_or(0, |queue| queue.memory_bytes()) + self.watches.bytes()
     }
 
     /// The protocol that HELLO chose, 2 or 3.
@@ -218,7 +218,7 @@ impl Session {
         if self.queue.is_some() {
             return Reply::Error("ERR MULTI calls can not be nested".to_owned());
         }
-        self.queue = Some(Queue::default());
+        self.queue = Some(Box::default());
         Reply::OK
     }
 
