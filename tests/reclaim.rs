@@ -133,7 +133,7 @@ fn after_a_power_cut_a_deleted_list_is_gone_or_whole() {
     assert!(whole > 0 && gone > 0, "{whole} whole, {gone} gone");
 }
 
-/// The same where a table is dropped unread: no merge, so no filter that would sync.
+/// A table that is dropped unread is not merged, so no filter syncs the deletes that allow it.
 #[test]
 fn after_a_power_cut_a_list_whose_table_was_dropped_is_gone_or_whole() {
     for sync in [SyncMode::Off, SyncMode::Interval] {

@@ -2,8 +2,8 @@
 //!
 //! To add a regular command, write an entry in `schema`, a method on `Tx` in `types` and a test,
 //! then run `make generate`. A command with an odd grammar also needs a parser in `parse`. A
-//! command returns a [`Reply`], or writes its reply to a [`ReplySink`] element by element
-//! (`stream`).
+//! command of one value returns a [`Reply`]. One that may reply with several writes them to a
+//! [`ReplySink`]: as it walks (`stream`), or once it has collected them (`write_to`).
 
 pub(crate) mod args;
 mod batch;
@@ -22,13 +22,14 @@ pub(crate) mod session;
 mod sink;
 pub(crate) mod stream;
 mod syntax;
+mod write_to;
 
 pub use batch::Batch;
 pub use catalog::{Call, CommandInfo, SessionCommandInfo, commands, session_commands};
 pub(crate) use generated::dispatch as entries;
 pub use reply::Reply;
-pub(crate) use reply::{IntoReply, Members};
 pub use schema::connection::ConnectionCommand;
 pub use schema::spec::KeyPositions;
 pub use session::Session;
 pub use sink::{Head, ReplySink};
+pub(crate) use write_to::{InPairs, WriteTo};

@@ -53,7 +53,8 @@ impl Reply {
     }
 }
 
-/// Turns the result of a regular command's method into a reply. Each `spec::Answer` has one impl.
+/// Turns the result of a regular command's method into a reply, if it is one value. Several are
+/// written to a sink: see `WriteTo`.
 pub(crate) trait IntoReply {
     fn into_reply(self) -> Reply;
 }
@@ -78,20 +79,4 @@ into_reply! {
     Option<Bytes>, value => Reply::bulk(value);
     f64, number => Reply::Double(number);
     Option<f64>, number => number.map_or(Reply::Nil, Reply::Double);
-    Vec<Bytes>, values => Reply::list(values);
-    Vec<Option<Bytes>>, values => Reply::Array(values.into_iter().map(Reply::bulk).collect());
-    Vec<Option<f64>>, values => Reply::Array(values.into_iter().map(IntoReply::into_reply).collect());
-    Vec<bool>, values => Reply::Array(values.into_iter().map(IntoReply::into_reply).collect());
-    Vec<(Bytes, Bytes)>, pairs => {
-        Reply::Map(pairs.into_iter().map(|(a, b)| (Reply::Bulk(a), Reply::Bulk(b))).collect())
-    };
-    Reply, reply => reply;
-    Vec<(Bytes, f64)>, pairs => {
-        let pair = |(member, score)| (Reply::Bulk(member), Reply::Double(score));
-        Reply::Pairs(pairs.into_iter().map(pair).collect())
-    };
-    Members, members => Reply::Set(members.0.into_iter().map(Reply::Bulk).collect());
 }
-
-/// Byte strings that form a set in the reply.
-pub(crate) struct Members(pub(crate) Vec<Bytes>);

@@ -1,13 +1,12 @@
 //! Commands whose replies may be as long as a collection. Each walks over the rows and writes the
 //! reply element by element, so that the reply is never in memory as a whole.
 
-use bytes::Bytes;
-
 use super::sink::{Head, ReplySink};
+use super::write_to::WriteTo;
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
-use crate::types::Type;
 use crate::types::zset::{ScoredSink, ZRange};
+use crate::types::{SetOperation, Type};
 
 /// A number of elements as the length of an aggregate.
 pub(crate) fn count(number: u64) -> Result<usize> {
@@ -77,7 +76,7 @@ pub(crate) fn mget(tx: &Tx<'_>, keys: &[&[u8]], sink: &mut dyn ReplySink) -> Res
         if sink.is_full() {
             break;
         }
-        bulk_or_nil(sink, tx.get_if_string(key)?);
+        tx.get_if_string(key)?.write_to(sink);
     }
     Ok(())
 }
@@ -90,16 +89,61 @@ pub(crate) fn hmget(
 ) -> Result<()> {
     sink.head(Head::Array, fields.len());
     tx.each_value(key, fields, |value| {
-        bulk_or_nil(sink, value);
+        value.write_to(sink);
         !sink.is_full()
     })
 }
 
-fn bulk_or_nil(sink: &mut dyn ReplySink, value: Option<Bytes>) {
-    match value {
-        Some(value) => sink.shared_bulk(value),
-        None => sink.nil(),
-    }
+pub(crate) fn smismember(
+    tx: &Tx<'_>,
+    key: &[u8],
+    members: &[&[u8]],
+    sink: &mut dyn ReplySink,
+) -> Result<()> {
+    tx.smismember(key, members)?.write_to(sink);
+    Ok(())
+}
+
+pub(crate) fn zmscore(
+    tx: &Tx<'_>,
+    key: &[u8],
+    members: &[&[u8]],
+    sink: &mut dyn ReplySink,
+) -> Result<()> {
+    tx.zmscore(key, members)?.write_to(sink);
+    Ok(())
+}
+
+pub(crate) fn sdiff(tx: &Tx<'_>, keys: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
+    counted(Head::Set, sink, |visit| tx.each_combined(SetOperation::Difference, keys, visit))
+}
+
+pub(crate) fn sinter(tx: &Tx<'_>, keys: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
+    counted(Head::Set, sink, |visit| tx.each_combined(SetOperation::Intersection, keys, visit))
+}
+
+pub(crate) fn sunion(tx: &Tx<'_>, keys: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
+    counted(Head::Set, sink, |visit| tx.each_combined(SetOperation::Union, keys, visit))
+}
+
+pub(crate) fn keys(tx: &Tx<'_>, pattern: &[u8], sink: &mut dyn ReplySink) -> Result<()> {
+    counted(Head::Array, sink, |visit| tx.each_key(pattern, visit))
+}
+
+/// Writes the byte strings that `each` visits, whose number is known only afterwards.
+fn counted(
+    head: Head,
+    sink: &mut dyn ReplySink,
+    each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<()>,
+) -> Result<()> {
+    let (begin, mut count) = (sink.position(), 0);
+    each(&mut |bytes| {
+        sink.bulk(bytes);
+        count += 1;
+        Ok(!sink.is_full())
+    })?;
+    sink.insert_head(begin, head, count);
+    Ok(())
 }
 
 /// Writes a range of a sorted set. A range by score or by member counts its elements as it writes

@@ -84,7 +84,7 @@ impl Body {
     /// Decodes what follows the header of a collection's record.
     pub fn decode(kind: Type, record: &[u8]) -> Result<Self, Malformed> {
         if is_packed(record) {
-            return Packed::decode(&Bytes::copy_from_slice(record)).map(Self::Packed);
+            return Packed::decode(Bytes::copy_from_slice(record)).map(Self::Packed);
         }
         let mut reader = Reader::new(record.get(HEADER_BYTES..).unwrap_or_default());
         let body = (|| {

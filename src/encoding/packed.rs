@@ -8,10 +8,11 @@
 //! few, and ends at the first greater member. It trusts their order, as in any block whose checksum
 //! is right; a walk over all of them checks it.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 use crate::encoding::header::{HEADER_BYTES, Malformed};
 use crate::io::codec::{Reader, bytes_len, put_bytes};
@@ -32,6 +33,16 @@ pub struct Packed {
     shared: Bytes,
     /// The bytes after a change.
     own: Option<Vec<u8>>,
+    /// Where the last lookup ended.
+    finger: Cell<Finger>,
+}
+
+/// An entry: its number, and where it begins. A command often asks for the member it is about to
+/// change, or for several in order, so lookups begin at the entry where the last one ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Finger {
+    number: u16,
+    at: usize,
 }
 
 impl PartialEq for Packed {
@@ -56,11 +67,13 @@ pub struct EntryRange {
 impl Packed {
     /// Decodes the record of a packed collection, whose count is never 0. The members are decoded
     /// later.
-    pub fn decode(record: &Bytes) -> Result<Self, Malformed> {
+    pub fn decode(record: Bytes) -> Result<Self, Malformed> {
         let rest = record.get(HEADER_BYTES..).and_then(|rest| rest.first_chunk());
         let count = rest.map(|count| u16::from_le_bytes(*count)).filter(|count| *count > 0);
         let count = count.ok_or(Malformed::Body)?;
-        Ok(Self { count, shared: record.slice(HEADER_BYTES + COUNT_BYTES..), own: None })
+        let mut shared = record;
+        shared.advance(HEADER_BYTES + COUNT_BYTES);
+        Ok(Self { count, shared, own: None, finger: Cell::default() })
     }
 
     /// Appends the members to the header of their record.
@@ -113,19 +126,49 @@ impl Packed {
         Ok(Index { bytes: self.bytes(), entries: all })
     }
 
-    /// Where a member is, or where it would be inserted.
+    /// Where a member is, or where it would be inserted. The finger is then at the member, or at
+    /// the one before its place: changes made there leave the finger at the start of an entry.
     fn find(&self, member: &[u8]) -> Result<Result<EntryRange, usize>, Malformed> {
         let bytes = self.bytes();
-        let mut entries = self.entries();
-        while let Some(entry) = entries.advance()? {
-            match bytes.get(entry.member.clone()).unwrap_or_default().cmp(member) {
-                Ordering::Less => {}
-                Ordering::Equal => return Ok(Ok(entry)),
-                Ordering::Greater => return Ok(Err(entry.whole.start)),
+        let mut finger = self.finger_before(member);
+        let (number, mut at) = (finger.number, finger.at);
+        let mut reader = Reader::new(bytes.get(at..).unwrap_or_default());
+        for number in number..self.count {
+            let its = reader.bytes().ok_or(Malformed::Body)?;
+            let member_end = bytes.len() - reader.rest().len();
+            let value = reader.bytes().ok_or(Malformed::Body)?;
+            let end = bytes.len() - reader.rest().len();
+            match its.cmp(member) {
+                Ordering::Less => finger = Finger { number, at },
+                Ordering::Equal => {
+                    self.finger.set(Finger { number, at });
+                    let member = member_end - its.len()..member_end;
+                    let value = end - value.len()..end;
+                    return Ok(Ok(EntryRange { whole: at..end, member, value }));
+                }
+                Ordering::Greater => {
+                    self.finger.set(finger);
+                    return Ok(Err(at));
+                }
             }
+            at = end;
         }
-        entries.end()?;
-        Ok(Err(entries.at))
+        self.finger.set(finger);
+        if at == bytes.len() { Ok(Err(at)) } else { Err(Malformed::Body) }
+    }
+
+    /// The finger, if its member is not beyond this one; otherwise the first entry.
+    #[inline]
+    fn finger_before(&self, member: &[u8]) -> Finger {
+        let finger = self.finger.get();
+        if finger.number == 0 {
+            return Finger::default();
+        }
+        let mut reader = Reader::new(self.bytes().get(finger.at..).unwrap_or_default());
+        match reader.bytes() {
+            Some(its) if finger.number < self.count && its <= member => finger,
+            _ => Finger::default(),
+        }
     }
 
     /// Sets the value of a member, which is added if it does not exist. Returns `false` and changes
@@ -274,7 +317,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_a_map_holds(changes in prop::collection::vec(change(), 1..60)) {
+        fn it_holds_what_a_map_holds(
+            changes in prop::collection::vec(change(), 1..60),
+            is_read_again in any::<bool>(),
+        ) {
             let (mut packed, mut model) = (Packed::default(), Model::new());
             for (member, value) in changes {
                 let value_there = model.get(&member).map(Vec::as_slice);
@@ -292,8 +338,9 @@ mod tests {
                 }
                 packed.validate().unwrap();
                 prop_assert_eq!(shown(&packed), model.clone());
-                if packed.size() > 0 {
-                    packed = Packed::decode(&record_of(&packed)).unwrap();
+                // Otherwise the next lookup begins where the last one ended.
+                if is_read_again && packed.size() > 0 {
+                    packed = Packed::decode(record_of(&packed)).unwrap();
                 }
                 prop_assert_eq!((packed.size(), shown(&packed)), (model.len() as u64, model.clone()));
             }
@@ -302,7 +349,7 @@ mod tests {
         #[test]
         fn arbitrary_bytes_are_refused_and_never_panic(bytes: Vec<u8>, member: Vec<u8>) {
             let record = Bytes::from([&[0x92; HEADER_BYTES], &bytes[..]].concat());
-            let Ok(mut packed) = Packed::decode(&record) else { return Ok(()) };
+            let Ok(mut packed) = Packed::decode(record) else { return Ok(()) };
             let _ = (packed.get(&member), packed.index(), packed.validate());
             let _ = (packed.put(&member, b"v", 1 << 20), packed.remove(&member));
         }
@@ -329,13 +376,13 @@ mod tests {
         let record = record_of(&packed);
         assert_eq!(record, &b"\x92\x07\0\0\0\0\0\0\0\x02\0\x01a\0\x01b\x012"[..]);
         let broken = Bytes::from(record[..record.len() - 1].to_vec());
-        assert_eq!(Packed::decode(&broken).unwrap().validate(), Err(Malformed::Body));
-        assert_eq!(Packed::decode(&broken).unwrap().get(b"b"), Err(Malformed::Body));
+        assert_eq!(Packed::decode(broken.clone()).unwrap().validate(), Err(Malformed::Body));
+        assert_eq!(Packed::decode(broken).unwrap().get(b"b"), Err(Malformed::Body));
         let long = Bytes::from([&record[..], b"x"].concat());
-        assert_eq!(Packed::decode(&long).unwrap().validate(), Err(Malformed::Body));
+        assert_eq!(Packed::decode(long).unwrap().validate(), Err(Malformed::Body));
         let twice = Bytes::from_static(b"\x92\0\0\0\0\0\0\0\0\x02\0\x01a\0\x01a\0");
-        assert_eq!(Packed::decode(&twice).unwrap().validate(), Err(Malformed::Body));
+        assert_eq!(Packed::decode(twice).unwrap().validate(), Err(Malformed::Body));
         let none = Bytes::from_static(b"\x92\0\0\0\0\0\0\0\0\0\0");
-        assert!(Packed::decode(&none).is_err());
+        assert!(Packed::decode(none).is_err());
     }
 }

@@ -141,9 +141,9 @@ impl Batch {
         self.replaced |= 1 << tree.lane();
     }
 
-    /// Whether the batch changes the trees of a lane by more than replacing values.
-    pub(crate) fn changes(&self, lane: usize) -> bool {
-        self.trees & !self.replaced & (1 << lane) != 0
+    /// Bitmask of the lanes whose trees the batch changes by more than replacing values.
+    pub(crate) fn changed_lanes(&self) -> u8 {
+        self.trees & !self.replaced
     }
 
     /// Removes all operations and keeps the memory for reuse.

@@ -162,10 +162,12 @@ impl Committer {
 
     /// Records which trees `batches` change. The leader calls this before it publishes `sequence`.
     pub(crate) fn note_changes(&self, batches: &[&mut Batch], sequence: Sequence) {
-        for (lane, last) in self.last_changes.iter().enumerate() {
-            if batches.iter().any(|batch| batch.changes(lane)) {
+        let mut lanes = batches.iter().fold(0, |lanes, batch| lanes | batch.changed_lanes());
+        while lanes != 0 {
+            if let Some(last) = self.last_changes.get(lanes.trailing_zeros() as usize) {
                 last.store(sequence, Ordering::Release);
             }
+            lanes &= lanes - 1;
         }
     }
 }

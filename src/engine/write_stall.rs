@@ -24,12 +24,13 @@ impl Core {
     ) -> Result<()> {
         loop {
             let view = self.view.load();
-            let pressure = self.pressure(&view);
+            let level0 = fullest_level0(&view);
+            let pressure = self.pressure(&view, level0);
             if pressure > 0.0 && !frees_space {
                 self.slow_down(throttle, bytes, pressure);
             }
             let full = view.active.bytes() + bytes > self.limits.write_buffer;
-            let crowded = fullest_level0(&view) >= self.limits.level0_stop;
+            let crowded = level0 >= self.limits.level0_stop;
             if !crowded && (!full || view.active.is_empty()) {
                 return Ok(());
             }
@@ -48,12 +49,15 @@ impl Core {
     }
 
     /// How close writers are to being stopped, from 0 (not at all) to 1.
-    fn pressure(&self, view: &View) -> f64 {
+    fn pressure(&self, view: &View, level0: usize) -> f64 {
         let limits = &self.limits;
-        let over = fullest_level0(view).saturating_sub(limits.level0_slow) as f64;
+        let waiting = view.immutable.len() >= limits.immutable_sets;
+        if level0 <= limits.level0_slow && !waiting {
+            return 0.0;
+        }
+        let over = level0.saturating_sub(limits.level0_slow) as f64;
         let level0 = over / (limits.level0_stop - limits.level0_slow) as f64;
         let filled = view.active.bytes() as f64 / limits.write_buffer as f64;
-        let waiting = view.immutable.len() >= limits.immutable_sets;
         // The last memtable before the stop slows writers from half full on.
         level0.max(if waiting { filled * 2.0 - 1.0 } else { 0.0 }).clamp(0.0, 1.0)
     }

@@ -35,6 +35,7 @@ impl Report {
     }
 
     /// Reports an outcome that is not a failure.
+    #[inline]
     pub(super) fn outcome(self, status: lsmkv_status) -> lsmkv_status {
         self.fill(status, 0, "")
     }
@@ -44,6 +45,7 @@ impl Report {
         self.fill(of_kind(error.kind()), error.os_errno(), error.message())
     }
 
+    #[inline]
     fn fill(self, status: lsmkv_status, os_errno: i32, message: &str) -> lsmkv_status {
         if self.0.is_null() {
             return status;
@@ -67,7 +69,12 @@ impl Report {
 const MESSAGE_BYTES: usize = size_of::<lsmkv_err>() - 8;
 
 /// The longest prefix that leaves room for a NUL, cut between characters and before any NUL inside.
+#[inline]
 fn fitting(message: &str) -> &str {
+    // Nearly every call ends here: what succeeds has no message.
+    if message.is_empty() {
+        return message;
+    }
     let message = message.split('\0').next().unwrap_or_default();
     let end = message.floor_char_boundary(MESSAGE_BYTES - 1);
     message.get(..end).unwrap_or_default()

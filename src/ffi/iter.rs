@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 
 use parking_lot::Mutex;
 
-use crate::commands::Reply;
+use crate::commands::{Head, WriteTo};
 use crate::engine::CacheFill;
 use crate::error::Result;
 use crate::ffi::boundary::{caught, guarded_call, read_call};
@@ -18,7 +18,6 @@ use crate::ffi::fork;
 use crate::ffi::handle::lsmkv_db;
 use crate::ffi::handle_kind::alone;
 use crate::ffi::odd::type_number;
-use crate::ffi::output::WriteOutput;
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::{Out, lsmkv_slice, misuse};
 use crate::ffi::status::{LSMKV_DONE, LSMKV_OK, lsmkv_status};
@@ -151,12 +150,17 @@ pub unsafe extern "C" fn lsmkv_iter_next_chunk(
             if entries.is_empty() {
                 return Ok(LSMKV_DONE);
             }
-            let parts = entries.into_iter().flat_map(|entry| {
-                let value = values.then(|| entry.value.map_or(Reply::Nil, Reply::Bulk));
-                let kind = Reply::Int(i64::from(type_number(entry.kind)));
-                [Reply::Bulk(entry.key), kind].into_iter().chain(value)
-            });
-            out.write(Reply::Array(parts.collect()))
+            out.fill(|sink| {
+                let parts = if values { 3 } else { 2 };
+                sink.head(Head::Array, parts * entries.len());
+                for entry in entries {
+                    sink.shared_bulk(entry.key);
+                    sink.integer(i64::from(type_number(entry.kind)));
+                    if values {
+                        entry.value.write_to(sink);
+                    }
+                }
+            })
         })
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::commands::entry::Entry;
-use crate::commands::{IntoReply, Reply, ReplySink};
+use crate::commands::{Reply, ReplySink};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::argv::Argv;
 use crate::ffi::buffer::lsmkv_buf;
@@ -44,17 +44,6 @@ impl WriteOutput<Bytes> for Out<lsmkv_buf> {
     fn write(&self, answer: Bytes) -> Result<lsmkv_status> {
         if self.is_wanted() {
             self.set(lsmkv_buf::pinning(answer));
-        }
-        Ok(LSMKV_OK)
-    }
-}
-
-impl<T: IntoReply> WriteOutput<T> for Out<*mut lsmkv_reply> {
-    fn write(&self, answer: T) -> Result<lsmkv_status> {
-        if self.is_wanted() {
-            let mut reply = ReplyWriter::default();
-            answer.into_reply().write_to(&mut reply);
-            self.finish(reply);
         }
         Ok(LSMKV_OK)
     }
@@ -148,6 +137,16 @@ impl Out<*mut lsmkv_reply> {
         let mut reply = ReplyWriter::default();
         target.db().read(|tx| read(tx, &mut reply))?;
         self.finish(reply);
+        Ok(LSMKV_OK)
+    }
+
+    /// Fills the output, if it is wanted, with what `write` writes.
+    pub(super) fn fill(&self, write: impl FnOnce(&mut dyn ReplySink)) -> Result<lsmkv_status> {
+        if self.is_wanted() {
+            let mut reply = ReplyWriter::default();
+            write(&mut reply);
+            self.finish(reply);
+        }
         Ok(LSMKV_OK)
     }
 

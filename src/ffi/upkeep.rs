@@ -5,16 +5,13 @@
 use std::ffi::c_char;
 use std::ptr::null_mut;
 
-use bytes::Bytes;
-
 use crate::admin::{Stat, StatValue};
-use crate::commands::Reply;
+use crate::commands::{Head, ReplySink};
 use crate::error::Result;
 use crate::ffi::boundary::read_call;
 use crate::ffi::db::directory;
 use crate::ffi::err::lsmkv_err;
 use crate::ffi::handle::lsmkv_db;
-use crate::ffi::output::WriteOutput;
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::{Out, c_string};
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
@@ -92,8 +89,11 @@ pub unsafe extern "C" fn lsmkv_check(
         let report = Out::emptied(report, null_mut());
         read_call(db, err, |target| {
             let report = report.required("report")?;
-            let problems = target.db().check()?.into_iter().map(Bytes::from);
-            report.write(Reply::list(problems))
+            let problems = target.db().check()?;
+            report.fill(|sink| {
+                sink.head(Head::Array, problems.len());
+                problems.iter().for_each(|problem| sink.bulk(problem.as_bytes()));
+            })
         })
     }
 }
@@ -113,18 +113,21 @@ pub unsafe extern "C" fn lsmkv_stats(
         let out = Out::emptied(out, null_mut());
         read_call(db, err, |target| {
             let out = out.required("out")?;
-            let figures = target.db().stats()?.into_iter().map(figure);
-            out.write(Reply::Map(figures.collect()))
+            let figures = target.db().stats()?;
+            out.fill(|sink| {
+                sink.head(Head::Map, figures.len());
+                figures.iter().for_each(|figure| write_figure(figure, sink));
+            })
         })
     }
 }
 
-fn figure(stat: Stat) -> (Reply, Reply) {
-    let value = match stat.value {
-        StatValue::Count(count) => Reply::Int(i64::try_from(count).unwrap_or(i64::MAX)),
-        StatValue::Ratio(ratio) => Reply::Double(ratio),
-    };
-    (Reply::Bulk(Bytes::from_static(stat.name.as_bytes())), value)
+fn write_figure(figure: &Stat, sink: &mut dyn ReplySink) {
+    sink.bulk(figure.name.as_bytes());
+    match figure.value {
+        StatValue::Count(count) => sink.integer(i64::try_from(count).unwrap_or(i64::MAX)),
+        StatValue::Ratio(ratio) => sink.double(ratio),
+    }
 }
 
 fn done(result: Result<()>) -> Result<lsmkv_status> {

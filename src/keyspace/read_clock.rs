@@ -23,8 +23,41 @@ pub(crate) struct ReadClock {
 struct TimesInUse {
     /// Records that had expired by then must not be read again.
     expired_through: u64,
-    /// The number of readers at each time.
-    registered: BTreeMap<u64, usize>,
+    /// The time registered last, and the number of its readers. Most commands find it gone from
+    /// use, or are of the same millisecond.
+    latest: (u64, usize),
+    /// The number of further readers at each time.
+    others: BTreeMap<u64, usize>,
+}
+
+impl TimesInUse {
+    fn add(&mut self, now: u64) {
+        let (time, readers) = self.latest;
+        if time == now {
+            self.latest.1 += 1;
+            return;
+        }
+        if readers > 0 {
+            *self.others.entry(time).or_insert(0) += readers;
+        }
+        self.latest = (now, 1);
+    }
+
+    fn remove(&mut self, time: u64) {
+        if self.latest.0 == time && self.latest.1 > 0 {
+            self.latest.1 -= 1;
+        } else if let Some(readers) = self.others.get_mut(&time) {
+            *readers -= 1;
+            if *readers == 0 {
+                self.others.remove(&time);
+            }
+        }
+    }
+
+    fn earliest(&self) -> Option<u64> {
+        let latest = (self.latest.1 > 0).then_some(self.latest.0);
+        self.others.keys().next().copied().into_iter().chain(latest).min()
+    }
 }
 
 impl ReadClock {
@@ -41,14 +74,14 @@ impl ReadClock {
     pub(crate) fn register(self: &Arc<Self>) -> RegisteredTime {
         let mut state = self.state.lock();
         let now = self.clock.now_ms().max(state.expired_through);
-        *state.registered.entry(now).or_insert(0) += 1;
+        state.add(now);
         RegisteredTime { clock: Arc::clone(self), now }
     }
 
     /// Returns a time; what has expired by then is expired for every present and future reader.
     pub(crate) fn expire(&self) -> u64 {
         let mut state = self.state.lock();
-        let earliest = state.registered.keys().next().copied().unwrap_or(u64::MAX);
+        let earliest = state.earliest().unwrap_or(u64::MAX);
         let through = self.clock.now_ms().min(earliest);
         state.expired_through = state.expired_through.max(through);
         through
@@ -70,18 +103,14 @@ impl RegisteredTime {
 
 impl Drop for RegisteredTime {
     fn drop(&mut self) {
-        let mut state = self.clock.state.lock();
-        if let Some(count) = state.registered.get_mut(&self.now) {
-            *count -= 1;
-            if *count == 0 {
-                state.registered.remove(&self.now);
-            }
-        }
+        self.clock.state.lock().remove(self.now);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::io::clock::ManualClock;
 
@@ -94,6 +123,31 @@ mod tests {
         assert_eq!(times.expire(), 100);
         drop(held);
         assert_eq!(times.expire(), 200);
+    }
+
+    proptest! {
+        // Few times, so that they come again, and the clock steps back.
+        #[test]
+        fn the_earliest_of_all_readers_counts_in_whatever_order_they_come_and_go(
+            steps in prop::collection::vec((1u64..20, any::<bool>(), 0usize..12), 1..300),
+        ) {
+            let clock = Arc::new(ManualClock::at(0));
+            let times = Arc::new(ReadClock::new(clock.clone()));
+            let mut readers: Vec<RegisteredTime> = Vec::new();
+            for (now, comes, which) in steps {
+                clock.set(now);
+                if comes {
+                    readers.push(times.register());
+                } else if which < readers.len() {
+                    readers.swap_remove(which);
+                }
+                let earliest = readers.iter().map(RegisteredTime::now).min();
+                prop_assert_eq!(times.state.lock().earliest(), earliest);
+            }
+            readers.clear();
+            prop_assert!(times.state.lock().earliest().is_none());
+            prop_assert!(times.state.lock().others.is_empty());
+        }
     }
 
     #[test]

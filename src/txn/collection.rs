@@ -91,9 +91,10 @@ impl Collection {
     }
 
     /// Decodes the record of `key`, which is not that of a list or string.
-    pub(crate) fn decode(space: Space, key: &[u8], record: &Record) -> Result<Self> {
+    pub(crate) fn decode(space: Space, key: &[u8], record: Record) -> Result<Self> {
+        let header = record.header;
         let form = if is_packed(&record.bytes) {
-            Form::Packed(Packed::decode(&record.bytes).map_err(|why| malformed(key, why))?)
+            Form::Packed(Packed::decode(record.bytes).map_err(|why| malformed(key, why))?)
         } else {
             match record.body(key)? {
                 Body::Members { version, size, tombstones } => {
@@ -103,7 +104,7 @@ impl Collection {
                 _ => return Err(Error::new(ErrorKind::Corrupt, "a list where none belongs")),
             }
         };
-        Ok(Self { is_recorded: true, ..Self::new(key, record.header, form) })
+        Ok(Self { is_recorded: true, ..Self::new(key, header, form) })
     }
 
     /// Encodes the record.

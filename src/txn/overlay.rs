@@ -24,7 +24,9 @@ const ENTRY_BYTES: usize = 64;
 /// The pending writes of a command or transaction.
 #[derive(Debug)]
 pub(crate) struct Overlay {
-    writes: [Writes; 3],
+    /// The writes by tree; `None` for a tree that nothing was written to. A read drops its overlay
+    /// unused, and dropping an empty map is not free.
+    writes: [Option<Writes>; 3],
     /// Tells which keys each tree's writes may hold.
     filters: [WriteFilter; 3],
     /// Versions of collections made here. Compactions keep their rows until the record that names
@@ -114,7 +116,7 @@ impl Overlay {
     }
 
     pub(super) fn of(&self, tree: TreeId) -> Option<&Writes> {
-        self.writes.get(tree.index())
+        self.writes.get(tree.index())?.as_ref()
     }
 
     /// The pending write of a physical key; a removal is `Some(None)`.
@@ -144,6 +146,7 @@ impl Overlay {
             self.overflowed = true;
             return;
         }
+        let writes = writes.get_or_insert_default();
         let place = if filter.may_hold(key, writes.len()) { writes.get_mut(key) } else { None };
         let old = match place {
             Some(place) => Some(std::mem::replace(place, value)),
@@ -208,7 +211,7 @@ impl Overlay {
         while self.undo.len() > savepoint.undo {
             let Some(UndoEntry { tree, key_at, by }) = self.undo.pop() else { break };
             let key = self.undo_keys.split_off(key_at);
-            let Some(writes) = self.writes.get_mut(tree.index()) else { continue };
+            let Some(Some(writes)) = self.writes.get_mut(tree.index()) else { continue };
             match by {
                 Some(old) => writes.insert(key, old),
                 None => writes.remove(&key),
@@ -230,7 +233,7 @@ impl Overlay {
 
     /// Whether there is anything to commit.
     pub(crate) fn is_dirty(&self) -> bool {
-        self.writes.iter().any(|writes| !writes.is_empty())
+        self.writes.iter().flatten().any(|writes| !writes.is_empty())
     }
 
     /// Whether the commit may use the space reserved for a full disk: all commands that write must
@@ -260,6 +263,7 @@ impl Overlay {
     pub(crate) fn batch(&self) -> Batch {
         let mut batch = Batch::with_capacity(self.bytes);
         for (tree, writes) in (0u8..).zip(&self.writes) {
+            let Some(writes) = writes else { continue };
             for (key, value) in writes {
                 match value {
                     Some(value) => batch.put(TreeId(tree), key, value),
@@ -304,7 +308,8 @@ mod tests {
         let trees = overlay.writes.iter().enumerate();
         trees
             .flat_map(|(tree, writes)| {
-                writes.iter().map(move |(key, value)| (tree, key.clone(), value.clone()))
+                let pending = writes.iter().flatten();
+                pending.map(move |(key, value)| (tree, key.clone(), value.clone()))
             })
             .collect()
     }

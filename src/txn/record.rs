@@ -1,6 +1,6 @@
 //! A record of the meta tree.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 use crate::encoding::meta::{Body, HEADER_BYTES, Header};
 use crate::error::Result;
@@ -15,8 +15,15 @@ pub(crate) struct Record {
 
 impl Record {
     /// The part after the header: the value of a string.
-    pub(crate) fn value(&self) -> Bytes {
-        self.bytes.slice(HEADER_BYTES.min(self.bytes.len())..)
+    pub(crate) fn value(&self) -> &[u8] {
+        self.bytes.get(HEADER_BYTES..).unwrap_or_default()
+    }
+
+    /// The value of a string, for keeping.
+    pub(crate) fn into_value(self) -> Bytes {
+        let mut value = self.bytes;
+        value.advance(HEADER_BYTES.min(value.len()));
+        value
     }
 
     /// Decodes the part of a collection's record after the header.

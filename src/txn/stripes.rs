@@ -38,11 +38,20 @@ impl Stripes {
     /// deadline passed first.
     pub(super) fn lock_all(
         &self,
-        hashes: impl Iterator<Item = u64>,
+        mut hashes: impl Iterator<Item = u64>,
         deadline: Option<Instant>,
     ) -> Option<Held<'_>> {
         let mut wanted = Wanted::default();
-        hashes.for_each(|hash| wanted.add(Self::index(hash)));
+        match (hashes.next(), hashes.next()) {
+            (Some(only), None) => {
+                let stripe = self.0.get(Self::index(only))?;
+                return stripe.lock(deadline).map(|guard| Held::from_buf([guard]));
+            }
+            first => {
+                let first = [first.0, first.1].into_iter().flatten();
+                first.chain(hashes).for_each(|hash| wanted.add(Self::index(hash)));
+            }
+        }
         let stripes = wanted.ascending().filter_map(|index| self.0.get(index));
         stripes.map(|stripe| stripe.lock(deadline)).collect()
     }

@@ -460,7 +460,7 @@ impl<'a> Tx<'a> {
 
     /// The sequence of the reader, unless writes of records are pending.
     pub(crate) fn sequence_if_unwritten(&self) -> Option<Sequence> {
-        let unwritten = self.overlay.of(META).is_some_and(Writes::is_empty);
+        let unwritten = self.overlay.of(META).is_none_or(Writes::is_empty);
         unwritten.then(|| self.reader.sequence())
     }
 }

@@ -97,7 +97,7 @@ impl Tx<'_> {
     fn duplicate(&mut self, key: &[u8], record: &Record, database: u32, to: &[u8]) -> Result<()> {
         let header = record.header;
         if is_packed(&record.bytes) {
-            let packed = Packed::decode(&record.bytes).map_err(|why| malformed(key, why))?;
+            let packed = Packed::decode(record.bytes.clone()).map_err(|why| malformed(key, why))?;
             return self.on_database(database, |tx| tx.put_copy(to, header, packed));
         }
         if header.kind == Type::String {

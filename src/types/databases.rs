@@ -68,15 +68,29 @@ impl Tx<'_> {
     }
 
     pub(crate) fn keys(&self, pattern: &[u8]) -> Result<Vec<Bytes>> {
-        let mut walk = self.records(b"", false)?;
         let mut found = Vec::new();
+        self.each_key(pattern, &mut |key| {
+            found.push(Bytes::copy_from_slice(key));
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    /// Visits the keys that match a pattern, until `visit` returns `false`.
+    pub(crate) fn each_key(
+        &self,
+        pattern: &[u8],
+        visit: &mut dyn FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let mut walk = self.records(b"", false)?;
         while walk.advance()? {
             let key = user_key(&walk);
-            if glob::matches(pattern, key) && self.live_header(&walk)?.is_some() {
-                found.push(Bytes::copy_from_slice(key));
+            let matches = glob::matches(pattern, key) && self.live_header(&walk)?.is_some();
+            if matches && !visit(key)? {
+                break;
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     pub(crate) fn flushdb(&mut self) -> Result<()> {

@@ -68,7 +68,7 @@ impl Tx<'_> {
             return of_type(recent, kind).map(|()| Some(recent.clone()));
         }
         let Some(record) = self.typed(key, kind)? else { return Ok(None) };
-        Collection::decode(self.space(), key, &record).map(Some)
+        Collection::decode(self.space(), key, record).map(Some)
     }
 
     /// The collection at `key`, or a new empty one. It exists once it is saved with a member.

@@ -44,6 +44,7 @@ pub use glob::matches as glob_matches;
 pub use iterate::{KeyEntry, KeyIter, KeyRange, Member, MemberIter, MemberRange};
 pub use list::{InsertPosition, Search, Side};
 pub use scan::{Page, ScanOptions};
+pub(crate) use set::SetOperation;
 pub use sort::{SortBy, SortOptions};
 pub(crate) use string::common_subsequence;
 pub use string::{Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions, SetOutcome};

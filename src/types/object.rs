@@ -73,7 +73,7 @@ fn is_short(member: &[u8], beside: &[u8]) -> bool {
 
 fn string_encoding(record: &Record) -> &'static str {
     let value = record.value();
-    if parse_integer(&value).is_ok() {
+    if parse_integer(value).is_ok() {
         "int"
     } else if value.len() <= EMBEDDED {
         "embstr"

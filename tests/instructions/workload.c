@@ -61,6 +61,10 @@ static void strings(void) {
     for (int i = 0; i < KEYS; i++) check(lsmkv_set(db, K(i), V, &err));
 }
 
+static void few_strings(void) {
+    for (int i = 0; i < SMALL; i++) check(lsmkv_set(db, K(i), V, &err));
+}
+
 static void small_hash(void) {
     for (int i = 0; i < SMALL; i++) check(lsmkv_hset(db, THE_KEY, N(i), N(i), NULL, &err));
 }
@@ -191,6 +195,27 @@ static void zrange_scores(int i) {
     release(reply, 2 * SMALL);
 }
 
+/* Of a set with itself: every member is common. */
+static void sinter(int i) {
+    lsmkv_slice both[2] = {slice(THE_KEY), slice(THE_KEY)};
+    lsmkv_reply *reply;
+    (void)i;
+    check(lsmkv_sinter_many(db, both, 2, &reply, &err));
+    release(reply, SMALL);
+}
+static void all_keys(int i) {
+    lsmkv_reply *reply;
+    (void)i;
+    check(lsmkv_keys(db, "*", 1, &reply, &err));
+    release(reply, SMALL);
+}
+static void hscan(int i) {
+    lsmkv_reply *reply;
+    (void)i;
+    check(lsmkv_hscan(db, THE_KEY, NULL, 0, NULL, 2 * SMALL, &reply, &err));
+    release(reply, 2);
+}
+
 /* Cases. --------------------------------------------------------------------------------------- */
 
 enum { SINGLE = 2000, RANGE = 100 };
@@ -225,6 +250,9 @@ static const struct measured {
     {"zrange_100_large", TABLE, large_zset, zrange, RANGE},
     {"zrange_withscores_100", MEMTABLE, small_zset, zrange_scores, RANGE},
     {"zrange_withscores_100_large", TABLE, large_zset, zrange_scores, RANGE},
+    {"sinter_100", MEMTABLE, small_set, sinter, RANGE},
+    {"keys_100", MEMTABLE, few_strings, all_keys, RANGE},
+    {"hscan_100", MEMTABLE, small_hash, hscan, RANGE},
 };
 
 /* Not static and never inlined: callgrind finds it by its name. */

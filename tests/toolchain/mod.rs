@@ -20,7 +20,8 @@ pub(crate) fn built(name: &str) -> PathBuf {
     find_built(name).unwrap_or_else(|| panic!("cargo has built no {name}"))
 }
 
-/// The same, if it is there: the program `lsmkv` is when cargo tests its package too.
+/// A file that cargo built beside this test, if it is there. The program `lsmkv` is there when cargo
+/// tests its package too.
 pub(crate) fn find_built(name: &str) -> Option<PathBuf> {
     let test = std::env::current_exe().unwrap();
     let deps = test.parent().unwrap();

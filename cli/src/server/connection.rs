@@ -356,6 +356,8 @@ impl Connection {
     }
 
     fn check_limits(&mut self, server: &Server) {
+        // The requests that a large buffer was kept for may have had no reply.
+        self.release_sent();
         self.publish_memory();
         let waiting = self.unsent_bytes();
         if self.query_buffer.len() > server.settings.input_limit()
@@ -405,29 +407,43 @@ impl Connection {
             self.drop_sent();
             return progress;
         }
-        if !self.has_output() {
-            self.sent = 0;
-            self.output_buffer.clear();
-            if self.output_buffer.capacity() > RETAINED_BUFFER_BYTES {
-                self.output_buffer = Vec::new();
-            }
-        }
+        self.release_sent();
         progress
     }
 
-    /// Frees the sent part of a long reply once commands may run again: the next reply would be
-    /// appended behind it.
+    /// Removes the sent part of a long reply once commands may run again: the next reply would be
+    /// appended behind it. The buffer is kept for the requests that wait: the allocator returns
+    /// memory later, so a new buffer would stand beside the old one.
     fn drop_sent(&mut self) {
         if self.sent >= OUTPUT_PAUSE_BYTES && self.unsent_bytes() < OUTPUT_PAUSE_BYTES {
             self.output_buffer.drain(..self.sent);
-            self.output_buffer.shrink_to(2 * OUTPUT_PAUSE_BYTES);
             self.sent = 0;
+            if !self.has_requests() {
+                self.output_buffer.shrink_to(2 * OUTPUT_PAUSE_BYTES);
+            }
         }
     }
 
     /// The bytes by which the connection's memory use grew since the last call.
     pub(crate) fn take_memory_growth(&mut self) -> usize {
         std::mem::take(&mut self.memory_growth)
+    }
+
+    /// Empties the buffer once everything is sent. A large one is freed, unless requests wait.
+    fn release_sent(&mut self) {
+        if self.has_output() {
+            return;
+        }
+        self.sent = 0;
+        self.output_buffer.clear();
+        if self.output_buffer.capacity() > RETAINED_BUFFER_BYTES && !self.has_requests() {
+            self.output_buffer = Vec::new();
+        }
+    }
+
+    /// Whether received requests may still have to run.
+    fn has_requests(&self) -> bool {
+        self.has_unparsed || self.parsing.is_some()
     }
 
     /// Frees the buffers of an idle connection.

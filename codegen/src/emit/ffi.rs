@@ -280,9 +280,6 @@ fn by_method(function: &Function, name: &str) -> String {
     out + &match (function.output.kind, function.reply) {
         (OutputKind::None, _) => format!("{call};\nOk(LSMKV_OK)"),
         (_, Some(ReplyKind::Float)) => format!("{output}.write(number(&{call}))"),
-        (_, Some(ReplyKind::Set)) => {
-            format!("{output}.write(crate::commands::Members({call}))")
-        }
         _ => format!("{output}.write({call})"),
     }
 }

@@ -2,7 +2,7 @@
 #![expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 
 use crate::commands::entry::{Entry, Run};
-use crate::commands::reply::{IntoReply, Members};
+use crate::commands::reply::IntoReply;
 use crate::commands::{parse, schema, stream};
 use crate::types::{BitOp, InsertPosition, Side};
 
@@ -241,7 +241,7 @@ pub(crate) static INCRBYFLOAT: Entry = Entry {
 };
 
 pub(crate) static LCS: Entry =
-    Entry { command: &schema::string::GROUP.commands[11], run: Run::Reply(parse::string::lcs) };
+    Entry { command: &schema::string::GROUP.commands[11], run: Run::Stream(parse::string::lcs) };
 
 pub(crate) static MGET: Entry = Entry {
     command: &schema::string::GROUP.commands[12],
@@ -331,10 +331,10 @@ pub(crate) static BITCOUNT: Entry =
     Entry { command: &schema::bits::GROUP.commands[0], run: Run::Reply(parse::bits::bitcount) };
 
 pub(crate) static BITFIELD: Entry =
-    Entry { command: &schema::bits::GROUP.commands[1], run: Run::Reply(parse::bits::bitfield) };
+    Entry { command: &schema::bits::GROUP.commands[1], run: Run::Stream(parse::bits::bitfield) };
 
 pub(crate) static BITFIELD_RO: Entry =
-    Entry { command: &schema::bits::GROUP.commands[2], run: Run::Reply(parse::bits::bitfield_ro) };
+    Entry { command: &schema::bits::GROUP.commands[2], run: Run::Stream(parse::bits::bitfield_ro) };
 
 pub(crate) static BITOP: Entry = Entry {
     command: &schema::bits::GROUP.commands[3],
@@ -396,7 +396,7 @@ pub(crate) static HGETALL: Entry = Entry {
 };
 
 pub(crate) static HGETDEL: Entry =
-    Entry { command: &schema::hash::GROUP.commands[4], run: Run::Reply(parse::hash::hgetdel) };
+    Entry { command: &schema::hash::GROUP.commands[4], run: Run::Stream(parse::hash::hgetdel) };
 
 pub(crate) static HINCRBY: Entry = Entry {
     command: &schema::hash::GROUP.commands[5],
@@ -453,7 +453,7 @@ pub(crate) static HMSET: Entry = Entry {
 };
 
 pub(crate) static HRANDFIELD: Entry =
-    Entry { command: &schema::hash::GROUP.commands[11], run: Run::Reply(parse::hash::hrandfield) };
+    Entry { command: &schema::hash::GROUP.commands[11], run: Run::Stream(parse::hash::hrandfield) };
 
 pub(crate) static HSET: Entry = Entry {
     command: &schema::hash::GROUP.commands[12],
@@ -526,13 +526,13 @@ pub(crate) static LMOVE: Entry = Entry {
 };
 
 pub(crate) static LMPOP: Entry =
-    Entry { command: &schema::list::GROUP.commands[4], run: Run::Reply(parse::list::lmpop) };
+    Entry { command: &schema::list::GROUP.commands[4], run: Run::Stream(parse::list::lmpop) };
 
 pub(crate) static LPOP: Entry =
-    Entry { command: &schema::list::GROUP.commands[5], run: Run::Reply(parse::list::lpop) };
+    Entry { command: &schema::list::GROUP.commands[5], run: Run::Stream(parse::list::lpop) };
 
 pub(crate) static LPOS: Entry =
-    Entry { command: &schema::list::GROUP.commands[6], run: Run::Reply(parse::list::lpos) };
+    Entry { command: &schema::list::GROUP.commands[6], run: Run::Stream(parse::list::lpos) };
 
 pub(crate) static LPUSH: Entry = Entry {
     command: &schema::list::GROUP.commands[7],
@@ -586,7 +586,7 @@ pub(crate) static LTRIM: Entry = Entry {
 };
 
 pub(crate) static RPOP: Entry =
-    Entry { command: &schema::list::GROUP.commands[13], run: Run::Reply(parse::list::rpop) };
+    Entry { command: &schema::list::GROUP.commands[13], run: Run::Stream(parse::list::rpop) };
 
 pub(crate) static RPOPLPUSH: Entry = Entry {
     command: &schema::list::GROUP.commands[14],
@@ -634,9 +634,9 @@ pub(crate) static SCARD: Entry = Entry {
 
 pub(crate) static SDIFF: Entry = Entry {
     command: &schema::set::GROUP.commands[2],
-    run: Run::Reply(|tx, mut args| {
+    run: Run::Stream(|tx, mut args, sink| {
         let keys = args.all();
-        Ok(Members(tx.sdiff(keys)?).into_reply())
+        stream::sdiff(tx, keys, sink)
     }),
 };
 
@@ -651,9 +651,9 @@ pub(crate) static SDIFFSTORE: Entry = Entry {
 
 pub(crate) static SINTER: Entry = Entry {
     command: &schema::set::GROUP.commands[4],
-    run: Run::Reply(|tx, mut args| {
+    run: Run::Stream(|tx, mut args, sink| {
         let keys = args.all();
-        Ok(Members(tx.sinter(keys)?).into_reply())
+        stream::sinter(tx, keys, sink)
     }),
 };
 
@@ -688,10 +688,10 @@ pub(crate) static SMEMBERS: Entry = Entry {
 
 pub(crate) static SMISMEMBER: Entry = Entry {
     command: &schema::set::GROUP.commands[9],
-    run: Run::Reply(|tx, mut args| {
+    run: Run::Stream(|tx, mut args, sink| {
         let key = args.bytes()?;
         let items = args.all();
-        Ok(tx.smismember(key, items)?.into_reply())
+        stream::smismember(tx, key, items, sink)
     }),
 };
 
@@ -706,10 +706,10 @@ pub(crate) static SMOVE: Entry = Entry {
 };
 
 pub(crate) static SPOP: Entry =
-    Entry { command: &schema::set::GROUP.commands[11], run: Run::Reply(parse::set::spop) };
+    Entry { command: &schema::set::GROUP.commands[11], run: Run::Stream(parse::set::spop) };
 
 pub(crate) static SRANDMEMBER: Entry =
-    Entry { command: &schema::set::GROUP.commands[12], run: Run::Reply(parse::set::srandmember) };
+    Entry { command: &schema::set::GROUP.commands[12], run: Run::Stream(parse::set::srandmember) };
 
 pub(crate) static SREM: Entry = Entry {
     command: &schema::set::GROUP.commands[13],
@@ -722,9 +722,9 @@ pub(crate) static SREM: Entry = Entry {
 
 pub(crate) static SUNION: Entry = Entry {
     command: &schema::set::GROUP.commands[14],
-    run: Run::Reply(|tx, mut args| {
+    run: Run::Stream(|tx, mut args, sink| {
         let keys = args.all();
-        Ok(Members(tx.sunion(keys)?).into_reply())
+        stream::sunion(tx, keys, sink)
     }),
 };
 
@@ -752,7 +752,7 @@ pub(crate) static ZCOUNT: Entry =
     Entry { command: &schema::zset::GROUP.commands[2], run: Run::Reply(parse::zset::zcount) };
 
 pub(crate) static ZDIFF: Entry =
-    Entry { command: &schema::zset::GROUP.commands[3], run: Run::Reply(parse::zset::zdiff) };
+    Entry { command: &schema::zset::GROUP.commands[3], run: Run::Stream(parse::zset::zdiff) };
 
 pub(crate) static ZDIFFSTORE: Entry =
     Entry { command: &schema::zset::GROUP.commands[4], run: Run::Reply(parse::zset::zdiffstore) };
@@ -761,7 +761,7 @@ pub(crate) static ZINCRBY: Entry =
     Entry { command: &schema::zset::GROUP.commands[5], run: Run::Reply(parse::zset::zincrby) };
 
 pub(crate) static ZINTER: Entry =
-    Entry { command: &schema::zset::GROUP.commands[6], run: Run::Reply(parse::zset::zinter) };
+    Entry { command: &schema::zset::GROUP.commands[6], run: Run::Stream(parse::zset::zinter) };
 
 pub(crate) static ZINTERCARD: Entry =
     Entry { command: &schema::zset::GROUP.commands[7], run: Run::Reply(parse::zset::zintercard) };
@@ -773,25 +773,27 @@ pub(crate) static ZLEXCOUNT: Entry =
     Entry { command: &schema::zset::GROUP.commands[9], run: Run::Reply(parse::zset::zlexcount) };
 
 pub(crate) static ZMPOP: Entry =
-    Entry { command: &schema::zset::GROUP.commands[10], run: Run::Reply(parse::zset::zmpop) };
+    Entry { command: &schema::zset::GROUP.commands[10], run: Run::Stream(parse::zset::zmpop) };
 
 pub(crate) static ZMSCORE: Entry = Entry {
     command: &schema::zset::GROUP.commands[11],
-    run: Run::Reply(|tx, mut args| {
+    run: Run::Stream(|tx, mut args, sink| {
         let key = args.bytes()?;
         let items = args.all();
-        Ok(tx.zmscore(key, items)?.into_reply())
+        stream::zmscore(tx, key, items, sink)
     }),
 };
 
 pub(crate) static ZPOPMAX: Entry =
-    Entry { command: &schema::zset::GROUP.commands[12], run: Run::Reply(parse::zset::zpopmax) };
+    Entry { command: &schema::zset::GROUP.commands[12], run: Run::Stream(parse::zset::zpopmax) };
 
 pub(crate) static ZPOPMIN: Entry =
-    Entry { command: &schema::zset::GROUP.commands[13], run: Run::Reply(parse::zset::zpopmin) };
+    Entry { command: &schema::zset::GROUP.commands[13], run: Run::Stream(parse::zset::zpopmin) };
 
-pub(crate) static ZRANDMEMBER: Entry =
-    Entry { command: &schema::zset::GROUP.commands[14], run: Run::Reply(parse::zset::zrandmember) };
+pub(crate) static ZRANDMEMBER: Entry = Entry {
+    command: &schema::zset::GROUP.commands[14],
+    run: Run::Stream(parse::zset::zrandmember),
+};
 
 pub(crate) static ZRANGE: Entry =
     Entry { command: &schema::zset::GROUP.commands[15], run: Run::Stream(parse::zset::zrange) };
@@ -879,7 +881,7 @@ pub(crate) static ZSCORE: Entry = Entry {
 };
 
 pub(crate) static ZUNION: Entry =
-    Entry { command: &schema::zset::GROUP.commands[29], run: Run::Reply(parse::zset::zunion) };
+    Entry { command: &schema::zset::GROUP.commands[29], run: Run::Stream(parse::zset::zunion) };
 
 pub(crate) static ZUNIONSTORE: Entry =
     Entry { command: &schema::zset::GROUP.commands[30], run: Run::Reply(parse::zset::zunionstore) };
@@ -930,9 +932,9 @@ pub(crate) static FLUSHDB: Entry =
 
 pub(crate) static KEYS: Entry = Entry {
     command: &schema::key::GROUP.commands[9],
-    run: Run::Reply(|tx, mut args| {
+    run: Run::Stream(|tx, mut args, sink| {
         let pattern = args.bytes()?;
-        Ok(tx.keys(pattern)?.into_reply())
+        stream::keys(tx, pattern, sink)
     }),
 };
 
@@ -1026,19 +1028,19 @@ pub(crate) static UNLINK: Entry = Entry {
 };
 
 pub(crate) static HSCAN: Entry =
-    Entry { command: &schema::scan::GROUP.commands[0], run: Run::Reply(parse::scan::hscan) };
+    Entry { command: &schema::scan::GROUP.commands[0], run: Run::Stream(parse::scan::hscan) };
 
 pub(crate) static SCAN: Entry =
-    Entry { command: &schema::scan::GROUP.commands[1], run: Run::Reply(parse::scan::scan) };
+    Entry { command: &schema::scan::GROUP.commands[1], run: Run::Stream(parse::scan::scan) };
 
 pub(crate) static SSCAN: Entry =
-    Entry { command: &schema::scan::GROUP.commands[2], run: Run::Reply(parse::scan::sscan) };
+    Entry { command: &schema::scan::GROUP.commands[2], run: Run::Stream(parse::scan::sscan) };
 
 pub(crate) static ZSCAN: Entry =
-    Entry { command: &schema::scan::GROUP.commands[3], run: Run::Reply(parse::scan::zscan) };
+    Entry { command: &schema::scan::GROUP.commands[3], run: Run::Stream(parse::scan::zscan) };
 
 pub(crate) static SORT: Entry =
-    Entry { command: &schema::sort::GROUP.commands[0], run: Run::Reply(parse::sort::sort) };
+    Entry { command: &schema::sort::GROUP.commands[0], run: Run::Stream(parse::sort::sort) };
 
 pub(crate) static SORT_RO: Entry =
-    Entry { command: &schema::sort::GROUP.commands[1], run: Run::Reply(parse::sort::sort_ro) };
+    Entry { command: &schema::sort::GROUP.commands[1], run: Run::Stream(parse::sort::sort_ro) };

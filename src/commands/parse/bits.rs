@@ -2,6 +2,8 @@
 
 use crate::commands::args::{Args, syntax_error};
 use crate::commands::reply::{IntoReply, Reply};
+use crate::commands::sink::ReplySink;
+use crate::commands::write_to::WriteTo;
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
 use crate::types::number::parse_integer;
@@ -95,20 +97,26 @@ fn bit_offset(tx: &Tx<'_>, text: &[u8], field_bits: Option<u32>) -> Result<u64> 
     tx.byte_of(offset).map(|_| offset)
 }
 
-pub(crate) fn bitfield(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn bitfield(
+    tx: &mut Tx<'_>,
+    mut args: Args<'_>,
+    sink: &mut dyn ReplySink,
+) -> Result<()> {
     let key = args.bytes()?;
     let ops = bitfield_ops(tx, args)?;
-    Ok(answers(tx.bitfield(key, &ops)?))
+    tx.bitfield(key, &ops)?.write_to(sink);
+    Ok(())
 }
 
-pub(crate) fn bitfield_ro(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn bitfield_ro(
+    tx: &mut Tx<'_>,
+    mut args: Args<'_>,
+    sink: &mut dyn ReplySink,
+) -> Result<()> {
     let key = args.bytes()?;
     let ops = bitfield_ops(tx, args)?;
-    Ok(answers(tx.bitfield_ro(key, &ops)?))
-}
-
-fn answers(values: Vec<Option<i64>>) -> Reply {
-    Reply::Array(values.into_iter().map(IntoReply::into_reply).collect())
+    tx.bitfield_ro(key, &ops)?.write_to(sink);
+    Ok(())
 }
 
 fn bitfield_ops(tx: &Tx<'_>, mut args: Args<'_>) -> Result<Vec<BitfieldOp>> {

@@ -1,12 +1,13 @@
 //! Parsers of hash commands.
 
 use crate::commands::args::{Args, syntax_error};
-use crate::commands::reply::{IntoReply, Reply};
+use crate::commands::sink::ReplySink;
+use crate::commands::write_to::{InPairs, WriteTo};
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
 use crate::types::number::{out_of_range, parse_integer};
 
-pub(crate) fn hgetdel(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn hgetdel(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let invalid = |text: &str| Error::new(ErrorKind::Invalid, text);
     let key = args.bytes()?;
     // Redis checks the key's type before the grammar.
@@ -21,17 +22,24 @@ pub(crate) fn hgetdel(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
         let text = "ERR The `numfields` parameter must match the number of arguments";
         return Err(invalid(text));
     }
-    Ok(tx.hgetdel(key, args.all())?.into_reply())
+    tx.hgetdel(key, args.all())?.write_to(sink);
+    Ok(())
 }
 
-pub(crate) fn hrandfield(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn hrandfield(
+    tx: &mut Tx<'_>,
+    mut args: Args<'_>,
+    sink: &mut dyn ReplySink,
+) -> Result<()> {
     let key = args.bytes()?;
     if args.is_empty() {
-        return Ok(tx.hrandfield(key)?.into_reply());
+        tx.hrandfield(key)?.write_to(sink);
+        return Ok(());
     }
     let count = args.signed_count()?;
     if args.is_empty() {
-        return Ok(tx.hrandfield_count(key, count)?.into_reply());
+        tx.hrandfield_count(key, count)?.write_to(sink);
+        return Ok(());
     }
     if !args.take_word("WITHVALUES") || !args.is_empty() {
         return Err(syntax_error());
@@ -39,9 +47,8 @@ pub(crate) fn hrandfield(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     if count.unsigned_abs() > (i64::MAX / 2).unsigned_abs() {
         return Err(out_of_range(""));
     }
-    let pairs = tx.hrandfield_withvalues(key, count)?;
-    let pair = |(field, value)| (Reply::Bulk(field), Reply::Bulk(value));
-    Ok(Reply::Pairs(pairs.into_iter().map(pair).collect()))
+    InPairs(tx.hrandfield_withvalues(key, count)?).write_to(sink);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use bytes::Bytes;
 
 use crate::commands::args::{Args, syntax_error, wrong_number};
 use crate::commands::reply::{IntoReply, Reply};
+use crate::commands::sink::{Head, ReplySink};
+use crate::commands::write_to::WriteTo;
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
 use crate::types::list::{Search, Side, check_count, check_keys, check_rank, no_such_key};
@@ -42,7 +44,7 @@ pub(crate) fn lset(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     }
 }
 
-pub(crate) fn lmpop(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn lmpop(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let keys = unsigned(args.bytes()?).unwrap_or(0);
     check_keys(keys)?;
     let keys = args.take(usize::try_from(keys).unwrap_or(usize::MAX))?;
@@ -53,23 +55,31 @@ pub(crate) fn lmpop(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
         check_count(count)?;
     }
     args.end()?;
-    Ok(tx.lmpop(keys, from, count)?.map_or(Reply::NilArray, |(key, elements)| {
-        Reply::Array(vec![Reply::Bulk(key), Reply::list(elements)])
-    }))
+    match tx.lmpop(keys, from, count)? {
+        Some((key, elements)) => {
+            sink.head(Head::Array, 2);
+            key.write_to(sink);
+            elements.write_to(sink);
+        }
+        None => sink.nil_array(),
+    }
+    Ok(())
 }
 
-pub(crate) fn lpop(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
+pub(crate) fn lpop(tx: &mut Tx<'_>, args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     match pop_arguments("LPOP", args)? {
-        (key, None) => Ok(tx.lpop(key)?.into_reply()),
-        (key, Some(count)) => Ok(popped(tx.lpop_many(key, count)?)),
+        (key, None) => tx.lpop(key)?.write_to(sink),
+        (key, Some(count)) => popped(tx.lpop_many(key, count)?, sink),
     }
+    Ok(())
 }
 
-pub(crate) fn rpop(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
+pub(crate) fn rpop(tx: &mut Tx<'_>, args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     match pop_arguments("RPOP", args)? {
-        (key, None) => Ok(tx.rpop(key)?.into_reply()),
-        (key, Some(count)) => Ok(popped(tx.rpop_many(key, count)?)),
+        (key, None) => tx.rpop(key)?.write_to(sink),
+        (key, Some(count)) => popped(tx.rpop_many(key, count)?, sink),
     }
+    Ok(())
 }
 
 /// The key, and the count if there is one.
@@ -85,12 +95,15 @@ fn pop_arguments<'a>(name: &str, mut args: Args<'a>) -> Result<(&'a [u8], Option
     Ok((key, Some(count)))
 }
 
-fn popped(elements: Option<Vec<Bytes>>) -> Reply {
-    elements.map_or(Reply::NilArray, Reply::list)
+fn popped(elements: Option<Vec<Bytes>>, sink: &mut dyn ReplySink) {
+    match elements {
+        Some(elements) => elements.write_to(sink),
+        None => sink.nil_array(),
+    }
 }
 
 /// Runs LPOS. The reply is one position or nil; with COUNT it is always an array.
-pub(crate) fn lpos(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn lpos(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let (key, element) = (args.bytes()?, args.bytes()?);
     let (mut search, mut counted) = (Search::default(), false);
     while !args.is_empty() {
@@ -107,10 +120,11 @@ pub(crate) fn lpos(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
         }
     }
     let found = tx.lpos(key, element, search)?;
-    if counted {
-        return Ok(Reply::Array(found.into_iter().map(Reply::Int).collect()));
+    match counted {
+        true => found.write_to(sink),
+        false => found.first().copied().write_to(sink),
     }
-    Ok(found.first().copied().into_reply())
+    Ok(())
 }
 
 /// Expected replies come from redis-server 7.0.15.

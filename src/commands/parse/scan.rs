@@ -4,7 +4,8 @@ use bytes::Bytes;
 
 use super::key::type_name;
 use crate::commands::args::{Args, syntax_error, until_zero};
-use crate::commands::reply::Reply;
+use crate::commands::sink::{Head, ReplySink};
+use crate::commands::write_to::WriteTo;
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
 use crate::types::number::format_double;
@@ -59,57 +60,78 @@ fn options<'a>(args: &mut Args<'a>, with_type: bool) -> Result<(ScanOptions<'a>,
     Ok((options, kind))
 }
 
-fn reply(number: u64, found: Vec<Bytes>) -> Reply {
-    Reply::Array(vec![Reply::Bulk(number.to_string().into()), Reply::list(found)])
+/// Writes the next cursor, which begins the reply and is known after what was found.
+fn write_cursor(number: u64, sink: &mut dyn ReplySink) {
+    sink.head(Head::Array, 2);
+    sink.bulk(number.to_string().as_bytes());
 }
 
-pub(crate) fn scan(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+fn write_nothing(sink: &mut dyn ReplySink) {
+    write_cursor(0, sink);
+    sink.head(Head::Array, 0);
+}
+
+pub(crate) fn scan(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let number = cursor_number(args.bytes()?)?;
     let (mut options, kind) = options(&mut args, true)?;
-    let Wanted::Known(kind) = kind else { return Ok(reply(0, Vec::new())) };
+    let Wanted::Known(kind) = kind else {
+        write_nothing(sink);
+        return Ok(());
+    };
     options.kind = kind;
     let (next, found) = tx.scan_numbered(number, &options)?;
-    Ok(reply(next, found))
+    write_cursor(next, sink);
+    found.write_to(sink);
+    Ok(())
 }
 
-/// Scans a collection; `flat` makes a part of the reply of a member and what is stored beside it.
+/// Scans a collection; `write` writes the `N` parts of a member and what is stored beside it.
 /// Redis looks up the key first and does not read the options of a missing key.
 fn scan_key<const N: usize>(
     tx: &Tx<'_>,
     mut args: Args<'_>,
     kind: Type,
-    flat: impl Fn((Bytes, Bytes)) -> Result<[Bytes; N]>,
-) -> Result<Reply> {
+    sink: &mut dyn ReplySink,
+    write: impl Fn(&mut dyn ReplySink, Bytes, Bytes) -> Result<()>,
+) -> Result<()> {
     let (key, number) = (args.bytes()?, cursor_number(args.bytes()?)?);
     if tx.typed(key, kind)?.is_none() {
-        return Ok(reply(0, Vec::new()));
+        write_nothing(sink);
+        return Ok(());
     }
     let (options, _) = options(&mut args, false)?;
     let (next, found) = tx.scan_members_numbered(key, kind, number, &options)?;
-    let mut parts = Vec::with_capacity(found.len() * N);
-    for member in found {
-        parts.extend(flat(member)?);
-    }
-    Ok(reply(next, parts))
+    write_cursor(next, sink);
+    sink.head(Head::Array, N * found.len());
+    found.into_iter().try_for_each(|(member, beside)| write(sink, member, beside))
 }
 
-pub(crate) fn hscan(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
-    scan_key(tx, args, Type::Hash, |(field, value)| Ok([field, value]))
+pub(crate) fn hscan(tx: &mut Tx<'_>, args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
+    scan_key::<2>(tx, args, Type::Hash, sink, |sink, field, value| {
+        sink.shared_bulk(field);
+        sink.shared_bulk(value);
+        Ok(())
+    })
 }
 
-pub(crate) fn sscan(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
-    scan_key(tx, args, Type::Set, |(member, _)| Ok([member]))
+pub(crate) fn sscan(tx: &mut Tx<'_>, args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
+    scan_key::<1>(tx, args, Type::Set, sink, |sink, member, _| {
+        sink.shared_bulk(member);
+        Ok(())
+    })
 }
 
-pub(crate) fn zscan(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
-    scan_key(tx, args, Type::ZSet, |(member, score)| {
-        Ok([member, Bytes::from(format_double(stored_score(&score)?))])
+pub(crate) fn zscan(tx: &mut Tx<'_>, args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
+    scan_key::<2>(tx, args, Type::ZSet, sink, |sink, member, score| {
+        sink.shared_bulk(member);
+        sink.bulk(format_double(stored_score(&score)?).as_bytes());
+        Ok(())
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::commands::reply::Reply;
     use crate::options::Options;
     use crate::txn::Db;
 

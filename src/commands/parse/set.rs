@@ -1,7 +1,9 @@
 //! Parsers of set commands.
 
 use crate::commands::args::{Args, syntax_error};
-use crate::commands::reply::{IntoReply, Members, Reply};
+use crate::commands::reply::{IntoReply, Reply};
+use crate::commands::sink::ReplySink;
+use crate::commands::write_to::{Members, WriteTo};
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
 use crate::types::number::{out_of_range, parse_integer};
@@ -24,29 +26,37 @@ pub(crate) fn sintercard(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     Ok(tx.sintercard(keys, limit)?.into_reply())
 }
 
-pub(crate) fn spop(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn spop(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let key = args.bytes()?;
     if args.is_empty() {
-        return Ok(tx.spop(key)?.into_reply());
+        tx.spop(key)?.write_to(sink);
+        return Ok(());
     }
     if args.len() > 1 {
         return Err(syntax_error());
     }
     let count = parse_integer(args.bytes()?).ok().and_then(|count| u64::try_from(count).ok());
     let count = count.ok_or_else(|| out_of_range(", must be positive"))?;
-    Ok(Members(tx.spop_count(key, count)?).into_reply())
+    Members(tx.spop_count(key, count)?).write_to(sink);
+    Ok(())
 }
 
-pub(crate) fn srandmember(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn srandmember(
+    tx: &mut Tx<'_>,
+    mut args: Args<'_>,
+    sink: &mut dyn ReplySink,
+) -> Result<()> {
     let key = args.bytes()?;
     if args.is_empty() {
-        return Ok(tx.srandmember(key)?.into_reply());
+        tx.srandmember(key)?.write_to(sink);
+        return Ok(());
     }
     if args.len() > 1 {
         return Err(syntax_error());
     }
     let count = args.signed_count()?;
-    Ok(tx.srandmember_count(key, count)?.into_reply())
+    tx.srandmember_count(key, count)?.write_to(sink);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Parsers of SORT and SORT_RO.
 
 use crate::commands::args::{Args, syntax_error};
-use crate::commands::reply::{IntoReply, Reply};
+use crate::commands::sink::ReplySink;
+use crate::commands::write_to::WriteTo;
 use crate::error::Result;
 use crate::txn::Tx;
 use crate::types::{SortBy, SortOptions};
@@ -38,17 +39,19 @@ fn options<'a>(
     Ok((options, to))
 }
 
-pub(crate) fn sort(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn sort(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let key = args.bytes()?;
     let (options, to) = options(&mut args, true)?;
     match to {
-        Some(to) => Ok(Reply::Int(tx.sort_store(key, &options, to)?)),
-        None => Ok(tx.sort(key, &options)?.into_reply()),
+        Some(to) => tx.sort_store(key, &options, to)?.write_to(sink),
+        None => tx.sort(key, &options)?.write_to(sink),
     }
+    Ok(())
 }
 
-pub(crate) fn sort_ro(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn sort_ro(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let key = args.bytes()?;
     let (options, _) = options(&mut args, false)?;
-    Ok(tx.sort(key, &options)?.into_reply())
+    tx.sort(key, &options)?.write_to(sink);
+    Ok(())
 }

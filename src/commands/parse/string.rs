@@ -1,9 +1,8 @@
 //! Parsers of string commands.
 
-use bytes::Bytes;
-
 use crate::commands::args::{Args, syntax_error};
 use crate::commands::reply::Reply;
+use crate::commands::sink::{Head, ReplySink};
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
 use crate::types::number::parse_integer;
@@ -100,7 +99,7 @@ pub(crate) fn getex(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     Ok(Reply::bulk(tx.getex(key, change)?))
 }
 
-pub(crate) fn lcs(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn lcs(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let (a, b) = tx.two_strings(args.bytes()?, args.bytes()?)?;
     let (mut len, mut indexes, mut with_len, mut least) = (false, false, false, 0);
     while !args.is_empty() {
@@ -121,31 +120,37 @@ pub(crate) fn lcs(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
         return Err(Error::new(ErrorKind::Syntax, text));
     }
     let common = common_subsequence(&a, &b)?;
-    Ok(if indexes {
-        lcs_indexes(&common, least, with_len)
+    if indexes {
+        lcs_indexes(&common, least, with_len, sink);
     } else if len {
-        int(common.text.len())
+        int(common.text.len(), sink);
     } else {
-        Reply::Bulk(common.text)
-    })
+        sink.shared_bulk(common.text);
+    }
+    Ok(())
 }
 
-fn lcs_indexes(common: &Lcs, least: i64, with_len: bool) -> Reply {
+fn lcs_indexes(common: &Lcs, least: i64, with_len: bool, sink: &mut dyn ReplySink) {
     let least = usize::try_from(least).unwrap_or(0);
-    let shown = |found: &LcsMatch| {
-        let stretch = |start: usize| Reply::Array(vec![int(start), int(start + found.len - 1)]);
-        let mut parts = vec![stretch(found.a), stretch(found.b)];
-        parts.extend(with_len.then(|| int(found.len)));
-        Reply::Array(parts)
-    };
-    let matches = common.matches.iter().filter(|found| found.len >= least).map(shown).collect();
-    let word = |text: &'static str| Reply::Bulk(Bytes::from_static(text.as_bytes()));
-    Reply::Map(vec![
-        (word("matches"), Reply::Array(matches)),
-        (word("len"), int(common.text.len())),
-    ])
+    let shown = |found: &&LcsMatch| found.len >= least;
+    sink.head(Head::Map, 2);
+    sink.bulk(b"matches");
+    sink.head(Head::Array, common.matches.iter().filter(shown).count());
+    for found in common.matches.iter().filter(shown) {
+        sink.head(Head::Array, if with_len { 3 } else { 2 });
+        for start in [found.a, found.b] {
+            sink.head(Head::Array, 2);
+            int(start, sink);
+            int(start + found.len - 1, sink);
+        }
+        if with_len {
+            int(found.len, sink);
+        }
+    }
+    sink.bulk(b"len");
+    int(common.text.len(), sink);
 }
 
-fn int(number: usize) -> Reply {
-    Reply::Int(i64::try_from(number).unwrap_or(i64::MAX))
+fn int(number: usize, sink: &mut dyn ReplySink) {
+    sink.integer(i64::try_from(number).unwrap_or(i64::MAX));
 }

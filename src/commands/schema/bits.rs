@@ -60,7 +60,7 @@ const COMMANDS: &[Command] = &[
         ReplyKind::Varies,
         "O(N), N being the number of operations; plus the length of the value, if it changes",
         "Reads and writes integers of any width inside a value.",
-    )
+    ).streams()
     .parsed_by_hand("OVERFLOW applies to the operations that follow it")
     .functions(&[Function::odd(
         "bitfield",
@@ -78,7 +78,7 @@ const COMMANDS: &[Command] = &[
         ReplyKind::Varies,
         "O(N), N being the number of operations",
         "Reads integers of any width inside a value.",
-    )
+    ).streams()
     .parsed_by_hand("the operations are those of BITFIELD")
     .functions(&[Function::odd(
         "bitfield_ro",

@@ -70,6 +70,7 @@ const COMMANDS: &[Command] = &[
         GIVEN,
         "Returns the values of fields and deletes the fields.",
     )
+    .streams()
     .parsed_by_hand(
         "the type of the key is checked before the grammar, which has errors of its own",
     )
@@ -160,6 +161,7 @@ const COMMANDS: &[Command] = &[
         "O(N), N being the number of fields returned",
         "Returns random fields.",
     )
+    .streams()
     .parsed_by_hand("what is replied depends on the count, whose range depends on WITHVALUES")
     .functions(&[
         Function::method(

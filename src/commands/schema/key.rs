@@ -172,7 +172,7 @@ const COMMANDS: &[Command] = &[
              Waits until no other write runs.",
         )])
         .python_by_hand(),
-    Command::new("KEYS", "1.0.0", Read, &[Bytes("pattern")], ReplyKind::List, "O(N), N being the number of keys", "Returns the keys that match a pattern.")
+    Command::new("KEYS", "1.0.0", Read, &[Bytes("pattern")], ReplyKind::List, "O(N), N being the number of keys", "Returns the keys that match a pattern.").streams()
         .flags(Flags::ANY_TYPE)
         .python("keys", &[("pattern", "\"*\"")]),
     Command::new("MOVE", "1.0.0", Alone, &[NAME, Int("database")], ReplyKind::Flag, COPIED, "Moves a key to another database.")

@@ -91,7 +91,7 @@ const COMMANDS: &[Command] = &[
         ReplyKind::Varies,
         "O(N+M), N being the number of keys, M the number of elements returned",
         "Pops elements from the first list that exists.",
-    )
+    ).streams()
     .parsed_by_hand("numbers have errors of their own")
     .functions(&[Function::words(
         "lmpop",
@@ -104,7 +104,7 @@ const COMMANDS: &[Command] = &[
     )
     .statuses(&["OUT_OF_RANGE: the count is 0"])])
     .python_by_hand(),
-    Command::new("LPOP", "1.0.0", Write, &[LIST, Optional(&[Int("count")])], ReplyKind::Varies, POPPED, "Pops elements from the front of a list.")
+    Command::new("LPOP", "1.0.0", Write, &[LIST, Optional(&[Int("count")])], ReplyKind::Varies, POPPED, "Pops elements from the front of a list.").streams()
         .parsed_by_hand("what is replied depends on the count")
         .functions(&[
             Function::method("lpop", "lpop", &[KEY], maybe_bytes_out("the element"), "LPOP: pops the first element."),
@@ -131,7 +131,7 @@ const COMMANDS: &[Command] = &[
         ReplyKind::Varies,
         "O(N), N being the number of elements compared",
         "Finds the index of an element.",
-    )
+    ).streams()
     .parsed_by_hand("numbers have errors of their own")
     .functions(&[
         Function::words(
@@ -222,7 +222,7 @@ const COMMANDS: &[Command] = &[
         "Removes all elements but those from start to stop, both included.",
     )
     .python("ltrim", &[("name", ""), ("start", ""), ("end", "")]),
-    Command::new("RPOP", "1.0.0", Write, &[LIST, Optional(&[Int("count")])], ReplyKind::Varies, POPPED, "Pops elements from the end of a list.")
+    Command::new("RPOP", "1.0.0", Write, &[LIST, Optional(&[Int("count")])], ReplyKind::Varies, POPPED, "Pops elements from the end of a list.").streams()
         .parsed_by_hand("what is replied depends on the count")
         .functions(&[
             Function::method("rpop", "rpop", &[KEY], maybe_bytes_out("the element"), "RPOP: pops the last element."),

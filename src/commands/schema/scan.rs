@@ -22,6 +22,7 @@ const fn scans(
     functions: &'static [Function],
 ) -> Command {
     Command::new(name, "2.8.0", Read, OF_COLLECTION, ReplyKind::Varies, COST, summary)
+        .streams()
         .parsed_by_hand("the key is looked up before the options are read")
         .functions(functions)
         .python_by_hand()
@@ -51,6 +52,7 @@ const COMMANDS: &[Command] = &[
         COST,
         "Returns some keys.",
     )
+    .streams()
     .flags(Flags::ANY_TYPE)
     .parsed_by_hand("a cursor is read as C reads a number")
     .functions(&[Function::odd(

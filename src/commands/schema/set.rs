@@ -22,7 +22,9 @@ const DRAWN: &str = "O(N), N being the number of members returned";
 
 /// A command that combines sets and returns the members.
 const fn combines(name: &'static str, complexity: &'static str, summary: &'static str) -> Command {
-    Command::new(name, "1.0.0", Read, &[SETS], ReplyKind::Set, complexity, summary).python_by_hand()
+    Command::new(name, "1.0.0", Read, &[SETS], ReplyKind::Set, complexity, summary)
+        .streams()
+        .python_by_hand()
 }
 
 /// A command that combines sets and stores the members.
@@ -100,6 +102,7 @@ const COMMANDS: &[Command] = &[
         GIVEN,
         "Tells for each member whether the set has it.",
     )
+    .streams()
     .python_by_hand(),
     Command::new(
         "SMOVE",
@@ -120,6 +123,7 @@ const COMMANDS: &[Command] = &[
         DRAWN,
         "Removes random members and returns them.",
     )
+    .streams()
     .parsed_by_hand("what is replied depends on the count")
     .functions(&[
         Function::method(
@@ -147,6 +151,7 @@ const COMMANDS: &[Command] = &[
         DRAWN,
         "Returns random members.",
     )
+    .streams()
     .parsed_by_hand("what is replied depends on the count")
     .functions(&[
         Function::method(

@@ -48,6 +48,7 @@ const COMMANDS: &[Command] = &[
         COST,
         "Returns the elements of a list, set or sorted set in order, or stores them.",
     )
+    .streams()
     .parsed_by_hand("options may repeat, and a pattern without * stays")
     .functions(&[
         Function::words(
@@ -98,6 +99,7 @@ const COMMANDS: &[Command] = &[
         COST,
         "Returns the elements of a list, set or sorted set in order.",
     )
+    .streams()
     .parsed_by_hand("the options are those of SORT")
     .functions(&[Function::words(
         "sort_ro",

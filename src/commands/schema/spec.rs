@@ -159,7 +159,7 @@ pub(crate) struct Flags(u8);
 impl Flags {
     /// No property.
     pub(crate) const NONE: Self = Self(0);
-    /// The reply may be as long as a collection, so it is written element by element.
+    /// The reply may be of several values, so it is written to a sink value by value.
     pub(crate) const STREAMS: Self = Self(1);
     /// Reads one value of its only key, whatever the size of the key.
     pub(crate) const ONE_VALUE: Self = Self(2);
@@ -428,7 +428,7 @@ impl Command {
         Self { flags: self.flags.and(flags), ..self }
     }
 
-    /// Marks the reply as written element by element.
+    /// Marks the reply as written to a sink value by value.
     pub(crate) const fn streams(self) -> Self {
         self.flags(Flags::STREAMS)
     }

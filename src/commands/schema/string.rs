@@ -197,6 +197,7 @@ const COMMANDS: &[Command] = &[
         "O(N*M), N and M being the lengths of the values",
         "Returns the longest common subsequence of two values.",
     )
+    .streams()
     .parsed_by_hand("the values are read before the options, and LEN excludes IDX")
     .functions(&[
         Function::words(

@@ -165,6 +165,12 @@ impl Log {
         self.durability.appended()
     }
 
+    /// The flushes and who waits for them.
+    #[cfg(test)]
+    pub(crate) fn durability(&self) -> &Durability {
+        &self.durability
+    }
+
     /// Number of flushes of the device so far.
     pub fn sync_count(&self) -> u64 {
         self.durability.sync_count()

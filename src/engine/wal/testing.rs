@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
+
 use crate::engine::files::FileNumbers;
 use crate::engine::health::Health;
 use crate::engine::wal::position::{Cut, LogPosition};
@@ -32,6 +34,8 @@ pub(crate) struct TestFs {
     pub(crate) mem: MemFs,
     pub(crate) faults: FaultFs,
     sync_delay_us: Arc<AtomicU64>,
+    /// A sync ends only while nobody holds this.
+    syncs: Arc<Mutex<()>>,
 }
 
 impl TestFs {
@@ -45,15 +49,19 @@ impl TestFs {
     /// On a file system that has the directory.
     pub(crate) fn on(mem: MemFs) -> Self {
         let sync_delay_us = Arc::new(AtomicU64::new(0));
-        let delay = sync_delay_us.clone();
+        let syncs = Arc::new(Mutex::new(()));
+        let (delay, held) = (sync_delay_us.clone(), syncs.clone());
         mem.on_sync(move |_, point| {
             let delay = delay.load(Ordering::SeqCst);
-            if point.stage == SyncStage::Before && delay > 0 {
-                std::thread::sleep(Duration::from_micros(delay));
+            if point.stage == SyncStage::Before {
+                if delay > 0 {
+                    std::thread::sleep(Duration::from_micros(delay));
+                }
+                drop(held.lock());
             }
         });
         let faults = FaultFs::new(Arc::new(mem.clone()));
-        Self { mem, faults, sync_delay_us }
+        Self { mem, faults, sync_delay_us, syncs }
     }
 
     /// The file system, with its faults.
@@ -107,6 +115,11 @@ impl TestFs {
 
     pub(crate) fn delay_syncs(&self, delay: Duration) {
         self.sync_delay_us.store(delay.as_micros() as u64, Ordering::SeqCst);
+    }
+
+    /// Syncs that begin from now on end after the guard is dropped.
+    pub(crate) fn hold_syncs(&self) -> MutexGuard<'_, ()> {
+        self.syncs.lock()
     }
 
     /// All calls of these classes fail from now on.

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "dereferences the caller's pointers")]
 
 use crate::commands::entries as entry;
+use crate::commands::stream;
 use crate::ffi::argv::{Argv, text};
 use crate::ffi::boundary::{read_call, write_call};
 use crate::ffi::buffer::lsmkv_buf;
@@ -405,7 +406,7 @@ pub unsafe extern "C" fn lsmkv_keys(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let pattern = target.bytes("pattern", pattern, plen)?;
-            out.write(target.db().keys(pattern)?)
+            out.stream(target, |tx, sink| stream::keys(tx, pattern, sink))
         })
     }
 }

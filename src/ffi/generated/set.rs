@@ -109,7 +109,7 @@ pub unsafe extern "C" fn lsmkv_sdiff_many(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let keys = target.keys("keys", keys, n)?;
-            out.write(crate::commands::Members(target.db().sdiff(&keys)?))
+            out.stream(target, |tx, sink| stream::sdiff(tx, &keys, sink))
         })
     }
 }
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn lsmkv_sinter_many(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let keys = target.keys("keys", keys, n)?;
-            out.write(crate::commands::Members(target.db().sinter(&keys)?))
+            out.stream(target, |tx, sink| stream::sinter(tx, &keys, sink))
         })
     }
 }
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn lsmkv_smismember_many(
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
             let items = target.items("items", items, n)?;
-            out.write(target.db().smismember(key, &items)?)
+            out.stream(target, |tx, sink| stream::smismember(tx, key, &items, sink))
         })
     }
 }
@@ -505,7 +505,7 @@ pub unsafe extern "C" fn lsmkv_sunion_many(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let keys = target.keys("keys", keys, n)?;
-            out.write(crate::commands::Members(target.db().sunion(&keys)?))
+            out.stream(target, |tx, sink| stream::sunion(tx, &keys, sink))
         })
     }
 }

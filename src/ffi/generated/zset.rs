@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "dereferences the caller's pointers")]
 
 use crate::commands::entries as entry;
+use crate::commands::stream;
 use crate::ffi::argv::{
     Argv, member_bound, member_bound_text, score_bound, score_bound_text, signed_count, text,
     unsigned,
@@ -508,7 +509,7 @@ pub unsafe extern "C" fn lsmkv_zmscore_many(
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
             let items = target.items("items", items, n)?;
-            out.write(target.db().zmscore(key, &items)?)
+            out.stream(target, |tx, sink| stream::zmscore(tx, key, &items, sink))
         })
     }
 }

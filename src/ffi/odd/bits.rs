@@ -1,10 +1,9 @@
 //! BITFIELD: its operations are structures in C.
 
-use crate::commands::{IntoReply, Reply, entries};
+use crate::commands::{WriteTo, entries};
 use crate::error::Result;
 use crate::ffi::argv::{Argv, text};
 use crate::ffi::flags::invalid;
-use crate::ffi::output::WriteOutput;
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::Out;
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
@@ -23,7 +22,8 @@ pub(crate) fn bitfield(
         ops.iter().for_each(|op| push(&mut argv, op));
         return target.run(&entries::BITFIELD, &argv).map(|_| LSMKV_OK);
     }
-    out.write(numbers(target.db().bitfield(key, ops)?))
+    let answers = target.db().bitfield(key, ops)?;
+    out.fill(|sink| answers.write_to(sink))
 }
 
 pub(crate) fn bitfield_ro(
@@ -35,11 +35,8 @@ pub(crate) fn bitfield_ro(
     if ops.iter().any(|op| op.action != FieldAction::Get) {
         return Err(invalid("BITFIELD_RO only reads"));
     }
-    out.write(numbers(target.db().bitfield_ro(key, ops)?))
-}
-
-fn numbers(answers: Vec<Option<i64>>) -> Reply {
-    Reply::Array(answers.into_iter().map(IntoReply::into_reply).collect())
+    let answers = target.db().bitfield_ro(key, ops)?;
+    out.fill(|sink| answers.write_to(sink))
 }
 
 /// Adds an operation in the words of BITFIELD.

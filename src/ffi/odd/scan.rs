@@ -1,9 +1,8 @@
 //! Scans: a cursor is the bytes of an element in C, and a number in commands by name.
 
-use crate::commands::{IntoReply, Reply};
+use crate::commands::{Head, InPairs, ReplySink, WriteTo};
 use crate::error::Result;
 use crate::ffi::flags::choice;
-use crate::ffi::output::WriteOutput;
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::Out;
 use crate::ffi::status::lsmkv_status;
@@ -31,7 +30,7 @@ pub(crate) fn scan(
     let kind = choice("kind", kind, &KINDS)?;
     let options = ScanOptions { kind, ..options(pattern, count) };
     let (next, found) = target.db().scan(cursor, &options)?;
-    out.write(page(next, Reply::list(found)))
+    out.fill(|sink| page(&next, found, sink))
 }
 
 pub(crate) fn hscan(
@@ -43,8 +42,7 @@ pub(crate) fn hscan(
     out: &Out<*mut lsmkv_reply>,
 ) -> Result<lsmkv_status> {
     let (next, found) = target.db().hscan(key, cursor, &options(pattern, count))?;
-    let found = found.into_iter().flat_map(|(field, value)| [field, value]);
-    out.write(page(next, Reply::list(found)))
+    out.fill(|sink| page(&next, InPairs(found), sink))
 }
 
 pub(crate) fn sscan(
@@ -56,7 +54,7 @@ pub(crate) fn sscan(
     out: &Out<*mut lsmkv_reply>,
 ) -> Result<lsmkv_status> {
     let (next, found) = target.db().sscan(key, cursor, &options(pattern, count))?;
-    out.write(page(next, Reply::list(found)))
+    out.fill(|sink| page(&next, found, sink))
 }
 
 pub(crate) fn zscan(
@@ -68,7 +66,7 @@ pub(crate) fn zscan(
     out: &Out<*mut lsmkv_reply>,
 ) -> Result<lsmkv_status> {
     let (next, found) = target.db().zscan(key, cursor, &options(pattern, count))?;
-    out.write(page(next, found.into_reply()))
+    out.fill(|sink| page(&next, InPairs(found), sink))
 }
 
 fn options(pattern: Option<&[u8]>, count: u64) -> ScanOptions<'_> {
@@ -76,6 +74,9 @@ fn options(pattern: Option<&[u8]>, count: u64) -> ScanOptions<'_> {
     ScanOptions { pattern, count: if count == 0 { usual.count } else { count }, ..usual }
 }
 
-fn page(next: Vec<u8>, found: Reply) -> Reply {
-    Reply::Array(vec![Reply::Bulk(next.into()), found])
+/// Writes the next cursor, which is known after what was found, and then that.
+fn page(next: &[u8], found: impl WriteTo, sink: &mut dyn ReplySink) {
+    sink.head(Head::Array, 2);
+    sink.bulk(next);
+    found.write_to(sink);
 }

@@ -25,21 +25,22 @@ commands! {
     read fn sintercard(keys: &[&[u8]], limit: u64) -> i64;
 }
 
+/// How sets are combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SetOperation {
+    /// The members of any set.
+    Union,
+    /// The members that all sets have.
+    Intersection,
+    /// The members of the first set that no other has.
+    Difference,
+}
+
 /// The set of each key, `None` for a key that does not exist.
 type Sets = Vec<Option<Collection>>;
 
 /// Called with every member, in byte order and each once, until it returns `false`.
 type Visit<'v> = &'v mut dyn FnMut(&[u8]) -> Result<bool>;
-
-/// Collects what `each` visits.
-fn collected(each: impl FnOnce(Visit<'_>) -> Result<()>) -> Result<Vec<Bytes>> {
-    let mut members = Vec::new();
-    each(&mut |member| {
-        members.push(Bytes::copy_from_slice(member));
-        Ok(true)
-    })?;
-    Ok(members)
-}
 
 impl Tx<'_> {
     /// The sets at these keys; fails if one is of another type.
@@ -48,15 +49,42 @@ impl Tx<'_> {
     }
 
     pub(crate) fn sdiff(&self, keys: &[&[u8]]) -> Result<Vec<Bytes>> {
-        collected(|visit| self.each_of_difference(self.sets(keys)?, visit))
+        self.combined(SetOperation::Difference, keys)
     }
 
     pub(crate) fn sinter(&self, keys: &[&[u8]]) -> Result<Vec<Bytes>> {
-        collected(|visit| self.each_common(self.sets(keys)?, visit))
+        self.combined(SetOperation::Intersection, keys)
     }
 
     pub(crate) fn sunion(&self, keys: &[&[u8]]) -> Result<Vec<Bytes>> {
-        collected(|visit| self.each_of_union(self.sets(keys)?, visit))
+        self.combined(SetOperation::Union, keys)
+    }
+
+    fn combined(&self, operation: SetOperation, keys: &[&[u8]]) -> Result<Vec<Bytes>> {
+        let mut members = Vec::new();
+        self.each_combined(operation, keys, &mut |member| {
+            members.push(Bytes::copy_from_slice(member));
+            Ok(true)
+        })?;
+        Ok(members)
+    }
+
+    /// Visits the members of sets combined.
+    pub(crate) fn each_combined(
+        &self,
+        operation: SetOperation,
+        keys: &[&[u8]],
+        visit: Visit<'_>,
+    ) -> Result<()> {
+        self.each_of_sets(operation, self.sets(keys)?, visit)
+    }
+
+    fn each_of_sets(&self, operation: SetOperation, sets: Sets, visit: Visit<'_>) -> Result<()> {
+        match operation {
+            SetOperation::Union => self.each_of_union(sets, visit),
+            SetOperation::Intersection => self.each_common(sets, visit),
+            SetOperation::Difference => self.each_of_difference(sets, visit),
+        }
     }
 
     pub(crate) fn sintercard(&self, keys: &[&[u8]], limit: u64) -> Result<i64> {
@@ -139,27 +167,22 @@ impl Tx<'_> {
     }
 
     pub(crate) fn sdiffstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        self.store_set(destination, keys, Self::each_of_difference)
+        self.store_set(destination, keys, SetOperation::Difference)
     }
 
     pub(crate) fn sinterstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        self.store_set(destination, keys, Self::each_common)
+        self.store_set(destination, keys, SetOperation::Intersection)
     }
 
     pub(crate) fn sunionstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        self.store_set(destination, keys, Self::each_of_union)
+        self.store_set(destination, keys, SetOperation::Union)
     }
 
-    /// Replaces whatever `key` holds by a set of the members that `each` visits.
-    fn store_set(
-        &mut self,
-        key: &[u8],
-        from: &[&[u8]],
-        each: impl FnOnce(&Self, Sets, Visit<'_>) -> Result<()>,
-    ) -> Result<i64> {
+    /// Replaces whatever `key` holds by the sets at `from` combined.
+    fn store_set(&mut self, key: &[u8], from: &[&[u8]], operation: SetOperation) -> Result<i64> {
         let sets = self.sets(from)?;
         let (mut build, mut size) = (self.build_collection(key)?, 0);
-        each(self, sets, &mut |member| {
+        self.each_of_sets(operation, sets, &mut |member| {
             size += 1;
             build.put_member(member, b"").map(|()| true)
         })?;

@@ -5,6 +5,8 @@
 
 mod algebra;
 
+pub(crate) use algebra::SetOperation;
+
 use bytes::Bytes;
 
 use crate::encoding::meta::Type;

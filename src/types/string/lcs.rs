@@ -54,8 +54,7 @@ impl Tx<'_> {
             let text = "ERR The specified keys must contain string values";
             return Err(Error::new(ErrorKind::WrongType, text));
         }
-        let value =
-            |record: Option<_>| record.map_or_else(Bytes::new, |r: super::Record| r.value());
+        let value = |record: Option<_>| record.map(super::Record::into_value).unwrap_or_default();
         Ok((value(a), value(b)))
     }
 }

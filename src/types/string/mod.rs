@@ -35,7 +35,7 @@ commands! {
 
 impl Tx<'_> {
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
-        Ok(self.typed(key, Type::String)?.map(|record| record.value()))
+        Ok(self.typed(key, Type::String)?.map(Record::into_value))
     }
 
     pub(crate) fn getdel(&mut self, key: &[u8]) -> Result<Option<Bytes>> {
@@ -58,7 +58,7 @@ impl Tx<'_> {
                 self.put_deadline(key, &record, deadline)?;
             }
         }
-        Ok(Some(record.value()))
+        Ok(Some(record.into_value()))
     }
 
     pub(crate) fn getset(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Bytes>> {
@@ -74,7 +74,7 @@ impl Tx<'_> {
     /// The value of a string; `None` for a key of another type.
     pub(crate) fn get_if_string(&self, key: &[u8]) -> Result<Option<Bytes>> {
         let string = |record: &Record| record.header.kind == Type::String;
-        Ok(self.record(key)?.filter(string).map(|record| record.value()))
+        Ok(self.record(key)?.filter(string).map(Record::into_value))
     }
 
     pub(crate) fn mset(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
@@ -113,13 +113,10 @@ impl Tx<'_> {
         };
         let blind = !options.get && options.condition == Condition::Always && deadline == Some(0);
         let record = if blind { None } else { self.record(key)? };
-        let old = match &record {
-            Some(record) if options.get && record.header.kind != Type::String => {
-                return Err(wrong_type());
-            }
-            Some(record) if options.get => Some(record.value()),
-            _ => None,
-        };
+        let kind = record.as_ref().map(|record| record.header.kind);
+        if options.get && kind.is_some_and(|kind| kind != Type::String) {
+            return Err(wrong_type());
+        }
         let written = match options.condition {
             Condition::Always => true,
             Condition::IfMissing => record.is_none(),
@@ -129,6 +126,7 @@ impl Tx<'_> {
             let kept = record.as_ref().map_or(0, |record| record.header.expire_ms);
             self.put_until(key, value, deadline.unwrap_or(kept), record.is_some())?;
         }
+        let old = record.filter(|_| options.get).map(Record::into_value);
         Ok(SetOutcome { written, old })
     }
 

@@ -27,7 +27,7 @@ pub fn packed_record(data: &[u8]) {
     }
     let _ = is_packed(data);
     let record = Bytes::copy_from_slice(data);
-    let Ok(packed) = Packed::decode(&record) else { return };
+    let Ok(packed) = Packed::decode(record) else { return };
     let sound = packed.validate().is_ok();
     let mut entries = packed.entries();
     let mut members = Vec::new();

@@ -6,31 +6,35 @@
 use super::integer_from;
 use crate::commands::args::{Args, syntax_error};
 use crate::commands::reply::{IntoReply, Reply};
+use crate::commands::sink::ReplySink;
 use crate::error::Result;
 use crate::txn::Tx;
 use crate::types::number::parse_integer;
 use crate::types::zset::text::parse_score;
 use crate::types::zset::{Aggregate, Combine, Inputs, Operation, needs_a_key, not_a_weight};
 
-pub(crate) fn zunion(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn zunion(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let inputs = inputs(tx, &mut args, "zunion")?;
     let options = Options::parse(args, &inputs, Words::WEIGHTED.with_scores())?;
-    Ok(super::members(inputs.combine(tx, Operation::Union(options.how()))?, options.with_scores))
+    let members = inputs.combine(tx, Operation::Union(options.how()))?;
+    super::write_members(members, options.with_scores, sink);
+    Ok(())
 }
 
-pub(crate) fn zinter(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn zinter(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let inputs = inputs(tx, &mut args, "zinter")?;
     let options = Options::parse(args, &inputs, Words::WEIGHTED.with_scores())?;
-    Ok(super::members(
-        inputs.combine(tx, Operation::Intersection(options.how()))?,
-        options.with_scores,
-    ))
+    let members = inputs.combine(tx, Operation::Intersection(options.how()))?;
+    super::write_members(members, options.with_scores, sink);
+    Ok(())
 }
 
-pub(crate) fn zdiff(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn zdiff(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let inputs = inputs(tx, &mut args, "zdiff")?;
     let options = Options::parse(args, &inputs, Words::NONE.with_scores())?;
-    Ok(super::members(inputs.combine(tx, Operation::Difference)?, options.with_scores))
+    let members = inputs.combine(tx, Operation::Difference)?;
+    super::write_members(members, options.with_scores, sink);
+    Ok(())
 }
 
 pub(crate) fn zunionstore(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {

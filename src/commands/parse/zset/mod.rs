@@ -17,16 +17,20 @@ pub(crate) use range::{
 
 use bytes::Bytes;
 
-use crate::commands::reply::{IntoReply, Reply};
+use crate::commands::sink::{Head, ReplySink};
+use crate::commands::write_to::{InPairs, WriteTo};
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::number::parse_integer;
 
-/// The reply of members, each with its score if `with_scores`.
-fn members(members: Vec<(Bytes, f64)>, with_scores: bool) -> Reply {
-    if !with_scores {
-        return Reply::list(members.into_iter().map(|(member, _)| member));
+/// Writes members, each with its score if `with_scores`.
+fn write_members(members: Vec<(Bytes, f64)>, with_scores: bool, sink: &mut dyn ReplySink) {
+    if with_scores {
+        return InPairs(members).write_to(sink);
     }
-    members.into_reply()
+    sink.head(Head::Array, members.len());
+    for (member, _) in members {
+        sink.shared_bulk(member);
+    }
 }
 
 /// Parses an integer of at least `least`. Any other text is an error with the text `error`.

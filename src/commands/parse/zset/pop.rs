@@ -4,28 +4,34 @@ use bytes::Bytes;
 
 use super::integer_from;
 use crate::commands::args::{Args, syntax_error};
-use crate::commands::reply::Reply;
+use crate::commands::sink::{Head, ReplySink};
+use crate::commands::write_to::{InPairs, WriteTo};
 use crate::error::Result;
 use crate::txn::Tx;
 use crate::types::zset::End;
 
-pub(crate) fn zpopmin(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn zpopmin(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let (key, count) = key_and_count(&mut args)?;
-    Ok(popped(tx.zpopmin(key, count.unwrap_or(1))?, count))
+    write_popped(tx.zpopmin(key, count.unwrap_or(1))?, count, sink);
+    Ok(())
 }
 
-pub(crate) fn zpopmax(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn zpopmax(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let (key, count) = key_and_count(&mut args)?;
-    Ok(popped(tx.zpopmax(key, count.unwrap_or(1))?, count))
+    write_popped(tx.zpopmax(key, count.unwrap_or(1))?, count, sink);
+    Ok(())
 }
 
-/// The reply of a pop. Without a count it is a member and its score, not a list of one pair.
-fn popped(members: Vec<(Bytes, f64)>, count: Option<u64>) -> Reply {
+/// Writes the reply of a pop. Without a count it is a member and its score, not a list of one pair.
+fn write_popped(members: Vec<(Bytes, f64)>, count: Option<u64>, sink: &mut dyn ReplySink) {
     if count.is_some() {
-        return super::members(members, true);
+        return InPairs(members).write_to(sink);
     }
-    let pair = |(member, score)| [Reply::Bulk(member), Reply::Double(score)];
-    Reply::Array(members.into_iter().flat_map(pair).collect())
+    sink.head(Head::Array, 2 * members.len());
+    for (member, score) in members {
+        sink.shared_bulk(member);
+        sink.double(score);
+    }
 }
 
 fn key_and_count<'a>(args: &mut Args<'a>) -> Result<(&'a [u8], Option<u64>)> {
@@ -38,7 +44,7 @@ fn key_and_count<'a>(args: &mut Args<'a>) -> Result<(&'a [u8], Option<u64>)> {
     Ok((key, count.map(|count| integer_from(count, 0, error)).transpose()?))
 }
 
-pub(crate) fn zmpop(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn zmpop(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
     let number = integer_from(args.bytes()?, 1, "ERR numkeys should be greater than 0")?;
     let keys = args.take(usize::try_from(number).unwrap_or(usize::MAX))?;
     let end = args.choice(&[("MIN", End::Min), ("MAX", End::Max)])?;
@@ -47,8 +53,17 @@ pub(crate) fn zmpop(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
         count = integer_from(args.bytes()?, 1, "ERR count should be greater than 0")?;
     }
     args.end()?;
-    let Some((key, popped)) = tx.zmpop(keys, end, count)? else { return Ok(Reply::NilArray) };
-    let pair = |(member, score)| Reply::Array(vec![Reply::Bulk(member), Reply::Double(score)]);
-    let popped = popped.into_iter().map(pair).collect();
-    Ok(Reply::Array(vec![Reply::Bulk(key), Reply::Array(popped)]))
+    let Some((key, popped)) = tx.zmpop(keys, end, count)? else {
+        sink.nil_array();
+        return Ok(());
+    };
+    sink.head(Head::Array, 2);
+    sink.shared_bulk(key);
+    sink.head(Head::Array, popped.len());
+    for (member, score) in popped {
+        sink.head(Head::Array, 2);
+        sink.shared_bulk(member);
+        sink.double(score);
+    }
+    Ok(())
 }

@@ -1,15 +1,21 @@
 //! ZRANDMEMBER.
 
 use crate::commands::args::{Args, syntax_error};
-use crate::commands::reply::{IntoReply, Reply};
+use crate::commands::sink::ReplySink;
+use crate::commands::write_to::WriteTo;
 use crate::error::Result;
 use crate::txn::Tx;
 use crate::types::number::out_of_range;
 
-pub(crate) fn zrandmember(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+pub(crate) fn zrandmember(
+    tx: &mut Tx<'_>,
+    mut args: Args<'_>,
+    sink: &mut dyn ReplySink,
+) -> Result<()> {
     let key = args.bytes()?;
     if args.is_empty() {
-        return Ok(tx.zrandmember(key)?.into_reply());
+        tx.zrandmember(key)?.write_to(sink);
+        return Ok(());
     }
     let count = args.signed_count()?;
     let with_scores = args.take_word("WITHSCORES");
@@ -20,5 +26,6 @@ pub(crate) fn zrandmember(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> 
     if with_scores && count.unsigned_abs() > (i64::MAX / 2).unsigned_abs() {
         return Err(out_of_range(""));
     }
-    Ok(super::members(tx.zrandmember_count(key, count)?, with_scores))
+    super::write_members(tx.zrandmember_count(key, count)?, with_scores, sink);
+    Ok(())
 }

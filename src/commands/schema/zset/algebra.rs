@@ -49,7 +49,8 @@ pub(super) const ZDIFF: Command = combines(
         SHOWN,
         "ZDIFF: returns the members of the first of n keys that no other has. Flag WITHSCORES.",
     )],
-);
+)
+.streams();
 
 pub(super) const ZDIFFSTORE: Command = combines(
     "ZDIFFSTORE",
@@ -91,7 +92,8 @@ pub(super) const ZINTER: Command = combines(
          aggregate: LSMKV_SUM, LSMKV_MIN or LSMKV_MAX. Flag WITHSCORES.",
     )
     .statuses(NAN_WEIGHT)],
-);
+)
+.streams();
 
 pub(super) const ZINTERCARD: Command = combines(
     "ZINTERCARD",
@@ -159,7 +161,8 @@ pub(super) const ZUNION: Command = combines(
          LSMKV_SUM, LSMKV_MIN or LSMKV_MAX. Flag WITHSCORES.",
     )
     .statuses(NAN_WEIGHT)],
-);
+)
+.streams();
 
 pub(super) const ZUNIONSTORE: Command = combines(
     "ZUNIONSTORE",

@@ -119,6 +119,7 @@ pub(super) const ZMPOP: Command = Command::new(
     "O(N+M), N being the number of keys, M the number of members returned",
     "Removes members from an end of the first sorted set that exists, and returns them.",
 )
+.streams()
 .parsed_by_hand("numbers have errors of their own")
 .functions(&[Function::words(
     "zmpop",
@@ -141,6 +142,7 @@ pub(super) const ZMSCORE: Command = Command::new(
     GIVEN,
     "Returns the scores of members, nil for one that is missing.",
 )
+.streams()
 .python_by_hand();
 
 pub(super) const ZPOPMAX: Command = Command::new(
@@ -152,6 +154,7 @@ pub(super) const ZPOPMAX: Command = Command::new(
     DRAWN,
     "Removes the members with the greatest scores and returns them.",
 )
+.streams()
 .parsed_by_hand("what is replied depends on the count")
 .functions(&[
     Function::odd(
@@ -179,6 +182,7 @@ pub(super) const ZPOPMIN: Command = Command::new(
     DRAWN,
     "Removes the members with the least scores and returns them.",
 )
+.streams()
 .parsed_by_hand("what is replied depends on the count")
 .functions(&[
     Function::odd(
@@ -206,6 +210,7 @@ pub(super) const ZRANDMEMBER: Command = Command::new(
     DRAWN,
     "Returns random members.",
 )
+.streams()
 .parsed_by_hand("what is replied depends on the count, whose range depends on WITHSCORES")
 .functions(&[
     Function::method(

@@ -150,25 +150,44 @@ fn a_chosen_flusher_that_times_out_hands_the_flush_on() {
     });
 }
 
+/// Four threads wait for what the running flush does not cover, when `end` is called. They must all
+/// fail with `kind` then, and the running flush must succeed.
+fn four_wait_for_the_next_flush(end: impl FnOnce(&Log, &Health), kind: ErrorKind) {
+    let fs = TestFs::new();
+    let shared = env(&fs, 1, 1 << 20);
+    let health = shared.health.clone();
+    let log = &Log::create(shared, Vec::new()).unwrap();
+    let first = log.append(&[b"one"], false).unwrap();
+    let held = fs.hold_syncs();
+    thread::scope(|scope| {
+        let flusher = scope.spawn(|| log.wait_durable(first, None));
+        until(log, |state| state.flushing);
+        let second = log.append(&[b"two"], false).unwrap();
+        let wait = move || log.wait_durable(second, None);
+        let waiters: Vec<_> = (0..4).map(|_| scope.spawn(wait)).collect();
+        until(log, |state| {
+            let next = state.turn + 1;
+            *state.waiters(next) == 4
+        });
+        end(log, &health);
+        drop(held);
+        for waiter in waiters {
+            assert_eq!(waiter.join().unwrap().unwrap_err().kind(), kind);
+        }
+        assert!(flusher.join().unwrap().unwrap(), "its flush had begun");
+    });
+}
+
+/// Waits until the flush state is as `wanted`.
+fn until(log: &Log, wanted: impl Fn(&mut FlushState) -> bool) {
+    while !wanted(&mut log.durability().state.lock()) {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn closing_wakes_those_who_wait() {
-    let fs = TestFs::new();
-    let log = log_on(&fs);
-    let first = log.append(&[b"one"], false).unwrap();
-    fs.delay_syncs(Duration::from_micros(200_000));
-    thread::scope(|scope| {
-        scope.spawn(|| assert!(log.wait_durable(first, None).unwrap(), "its flush had begun"));
-        thread::sleep(Duration::from_millis(50));
-        let second = log.append(&[b"two"], false).unwrap();
-        let log = &log;
-        let waiters: Vec<_> =
-            (0..4).map(|_| scope.spawn(move || log.wait_durable(second, None))).collect();
-        thread::sleep(Duration::from_millis(50));
-        log.close();
-        for waiter in waiters {
-            assert_eq!(waiter.join().unwrap().unwrap_err().kind(), ErrorKind::Closed);
-        }
-    });
+    four_wait_for_the_next_flush(|log, _| log.close(), ErrorKind::Closed);
 }
 
 #[test]
@@ -191,25 +210,10 @@ fn an_announced_close_ends_waits_for_tickets_and_lets_writes_go_on() {
 #[test]
 fn a_fault_elsewhere_leaves_nobody_waiting() {
     // Once a flusher-to-be that found the store degraded left without waking the others.
-    let fs = TestFs::new();
-    let shared = env(&fs, 1, 1 << 20);
-    let health = shared.health.clone();
-    let log = Log::create(shared, Vec::new()).unwrap();
-    let first = log.append(&[b"one"], false).unwrap();
-    fs.delay_syncs(Duration::from_micros(60_000));
-    thread::scope(|scope| {
-        scope.spawn(|| assert!(log.wait_durable(first, None).unwrap()));
-        thread::sleep(Duration::from_millis(20));
-        let second = log.append(&[b"two"], false).unwrap();
-        let log = &log;
-        let waiters: Vec<_> =
-            (0..4).map(|_| scope.spawn(move || log.wait_durable(second, None))).collect();
-        thread::sleep(Duration::from_millis(10));
+    let fault = |_: &Log, health: &Health| {
         health.degrade(&Error::new(ErrorKind::Io, "the manifest failed"));
-        for waiter in waiters {
-            assert_eq!(waiter.join().unwrap().unwrap_err().kind(), ErrorKind::Degraded);
-        }
-    });
+    };
+    four_wait_for_the_next_flush(fault, ErrorKind::Degraded);
 }
 
 #[test]
