@@ -25,7 +25,8 @@ CXXFLAGS ?= -O2
 INCLUDES := -Iinclude -Ibindings/cpp
 
 .PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server \
-	torture fuzz deny generate install uninstall clean setup figures \
+	torture loom shuttle miri sanitizers coverage fuzz deny generate install uninstall clean setup \
+	figures \
 	instructions instructions-accept
 
 # cargo uses all cores by itself, and its builds write to the same files.
@@ -151,6 +152,30 @@ torture-kill:
 	LSMKV_KILLS=$(or $(N),100000) $(LONG) kill
 torture-queue:
 	LSMKV_QUEUE=$(or $(N),10000000) $(LONG) big queue
+
+# The lock-free parts in every order of their threads, and a whole store in random orders
+# (tests/schedules). Each compiles the library anew, with the locks and atomics of the checker; N is the
+# number of seeds.
+SCHEDULES := CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=0 \
+	$(CARGO) test --test schedules
+loom:
+	CARGO_TARGET_DIR=$(TARGET)/loom RUSTFLAGS="--cfg loom" $(SCHEDULES)
+shuttle:
+	CARGO_TARGET_DIR=$(TARGET)/shuttle RUSTFLAGS="--cfg shuttle" LSMKV_SCHEDULES=$(or $(N),$(LSMKV_SCHEDULES),5000) \
+		$(SCHEDULES)
+
+# Undefined behaviour, by an interpreter: unit tests of the layers with unsafe code and of the codecs.
+# Needs a nightly toolchain with Miri.
+miri:
+	scripts/miri.sh
+
+# The same unit tests under the address and the thread sanitizer.
+sanitizers:
+	TARGET=$(TARGET) CARGO="$(CARGO)" scripts/sanitizers.sh
+
+# Lines of src/ that the tests of the library run, by directory.
+coverage:
+	TARGET=$(TARGET) CARGO="$(CARGO)" scripts/coverage.sh
 
 # Fuzzes every target, or those in TARGETS, for N executions each or for ten minutes, whichever ends
 # first; SECONDS_EACH=0 sets no time (docs/RELIABILITY.md).

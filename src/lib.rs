@@ -40,6 +40,7 @@ pub mod io;
 mod keyspace;
 mod options;
 mod reclaim;
+mod sync;
 mod txn;
 pub mod types;
 
@@ -54,6 +55,15 @@ pub use keyspace::limits::Limits;
 pub use options::{Compression, Description, Options, SyncMode};
 pub use txn::{Db, Ticket, Transaction};
 pub use types::Type;
+
+/// What `tests/schedules.rs` runs under loom.
+#[cfg(loom)]
+#[doc(hidden)]
+pub mod models {
+    pub use crate::engine::models as engine;
+    pub use crate::ffi::models as slot;
+    pub use crate::txn::conflict_models as conflicts;
+}
 
 /// The `lsmkv_db *` of a store that was opened from Rust. Tests of the C ABI open it on a file
 /// system with faults; C has no name for this.

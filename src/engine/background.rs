@@ -8,14 +8,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::engine::background_work::RetryMark;
 use crate::engine::core::Core;
 use crate::engine::garbage_estimator;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::SyncMode;
+use crate::sync::Instant;
+use crate::sync::atomic::Ordering;
 
 /// How long failed work waits before it is tried again.
 const RETRY: Duration = Duration::from_millis(100);
@@ -41,7 +42,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
 
 fn spawn(core: &Arc<Core>, name: &str, body: fn(&Core)) -> Result<()> {
     let own = Arc::clone(core);
-    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+    let thread = crate::sync::thread::Builder::new().name(name.to_owned()).spawn(move || {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(&own))) {
             own.health.degrade(&panic_error(&*panic));
             own.work.note_progress();

@@ -3,14 +3,13 @@
 //! Nothing waits without also watching for the end of the store.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 
 use crate::engine::files::FileNumber;
 use crate::error::Error;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::thread::JoinHandle;
+use crate::sync::{Condvar, Instant, Mutex, MutexGuard};
 
 /// How often a caller that waits for running compactions checks them, beside being woken.
 const PAUSE_POLL: Duration = Duration::from_millis(5);
@@ -164,7 +163,7 @@ impl BackgroundWork {
         for thread in threads {
             // The thread itself has caught and recorded a panic. One of these threads may drop the
             // last handle, and must not wait for itself.
-            if thread.thread().id() != std::thread::current().id() {
+            if thread.thread().id() != crate::sync::thread::current().id() {
                 let _ = thread.join();
             }
         }

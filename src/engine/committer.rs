@@ -4,9 +4,6 @@
 //! the lead, and find their batch committed when they get it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use parking_lot::{Mutex, MutexGuard};
 
 use crate::engine::batch::{Batch, LANES, TreeId};
 use crate::engine::entry::Sequence;
@@ -14,6 +11,8 @@ use crate::engine::throttle::Throttle;
 use crate::engine::wal::LogPosition;
 use crate::engine::wal::record::RECORD_ALIGNMENT;
 use crate::error::Result;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 
 /// A batch that has been committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +65,7 @@ pub(crate) struct LeaderState {
 
 /// A queued batch whose writer waits for the lead.
 #[derive(Debug)]
-pub(crate) struct PendingCommit {
+struct PendingCommit {
     frees_space: bool,
     state: Mutex<CommitState>,
 }
@@ -79,7 +78,7 @@ enum CommitState {
 
 impl PendingCommit {
     /// The result, once a leader has committed the batch.
-    pub(crate) fn result(&self) -> Option<Result<Commit>> {
+    fn result(&self) -> Option<Result<Commit>> {
         match &*self.state.lock() {
             CommitState::Done(result) => Some(result.clone()),
             CommitState::Waiting(_) => None,
@@ -88,9 +87,32 @@ impl PendingCommit {
 }
 
 impl Committer {
-    /// Takes the lead if no commit is running.
-    pub(crate) fn try_lead(&self) -> Option<MutexGuard<'_, LeaderState>> {
-        self.lead.try_lock()
+    /// Commits a batch, alone or in a group, and returns once it is committed. The batch is left
+    /// empty. `commit` commits a group; the thread that has the lead calls it, for batches of others
+    /// too.
+    #[inline]
+    pub(crate) fn commit(
+        &self,
+        batch: &mut Batch,
+        frees_space: bool,
+        commit: impl Fn(&mut LeaderState, &mut [&mut Batch]) -> Result<Commit>,
+    ) -> Result<Commit> {
+        if let Some(mut lead) = self.lead.try_lock() {
+            let group = self.take_group(batch.bytes(), frees_space);
+            let result =
+                self.commit_group(Some(batch), &group, |batches| commit(&mut lead, batches));
+            batch.clear();
+            return result;
+        }
+        let pending = self.enqueue(batch, frees_space);
+        loop {
+            let mut lead = self.lead();
+            if let Some(result) = pending.result() {
+                return result;
+            }
+            let group = self.take_group(0, frees_space);
+            let _ = self.commit_group(None, &group, |batches| commit(&mut lead, batches));
+        }
     }
 
     /// Waits for the lead. No commit runs while the guard lives.
@@ -99,7 +121,7 @@ impl Committer {
     }
 
     /// Queues a batch, which is left empty.
-    pub(crate) fn enqueue(&self, batch: &mut Batch, frees_space: bool) -> Arc<PendingCommit> {
+    fn enqueue(&self, batch: &mut Batch, frees_space: bool) -> Arc<PendingCommit> {
         let state = Mutex::new(CommitState::Waiting(std::mem::take(batch)));
         let pending = Arc::new(PendingCommit { frees_space, state });
         self.queue.lock().push(Arc::clone(&pending));
@@ -107,11 +129,7 @@ impl Committer {
     }
 
     /// Takes queued batches that fit one group together with `bytes` of the leader's own batch.
-    pub(crate) fn take_group(
-        &self,
-        mut bytes: usize,
-        frees_space: bool,
-    ) -> Vec<Arc<PendingCommit>> {
+    fn take_group(&self, mut bytes: usize, frees_space: bool) -> Vec<Arc<PendingCommit>> {
         let mut queue = self.queue.lock();
         if queue.is_empty() {
             return Vec::new();
@@ -133,7 +151,7 @@ impl Committer {
 
     /// Runs `commit` on the leader's own batch, if there is one, and the batches of the group. The
     /// writers of the group get the same result.
-    pub(crate) fn commit_group(
+    fn commit_group(
         &self,
         own: Option<&mut Batch>,
         group: &[Arc<PendingCommit>],

@@ -1,15 +1,10 @@
 //! The parts of an open store, shared by its handles and background threads.
 //!
 //! Lock order: `copying` (shared), the lead of `committer` (one commit group at a time), `manifest`
-//! (one installation at a time), `publish` (one change of the view at a time). Readers take none of
-//! them.
+//! (one installation at a time), a change of `view` (one at a time). Readers take none of them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use arc_swap::ArcSwap;
-use parking_lot::{Mutex, RwLock};
 
 use crate::engine::activity::Activity;
 use crate::engine::background_work::BackgroundWork;
@@ -24,11 +19,13 @@ use crate::engine::snapshot::Sequences;
 use crate::engine::sstable::BlockCache;
 use crate::engine::sstable::{TableCounters, WriterOptions};
 use crate::engine::version::{Manifest, TableOpener};
-use crate::engine::view::View;
+use crate::engine::view::PublishedView;
 use crate::engine::wal::Log;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::{FileSystem, LockGuard};
 use crate::options::Options;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, RwLock};
 
 /// A tree, and what its tables share.
 #[derive(Debug)]
@@ -57,9 +54,7 @@ pub(crate) struct Core {
     /// `None` if the store was opened read-only.
     pub(crate) log: Option<Log>,
     pub(crate) manifest: Mutex<Option<Manifest>>,
-    pub(crate) view: ArcSwap<View>,
-    /// Held while the view is replaced, so that no change gets lost.
-    pub(crate) publish: Mutex<()>,
+    pub(crate) view: PublishedView,
     pub(crate) committer: Committer,
     pub(crate) work: BackgroundWork,
     pub(crate) closed: AtomicBool,
@@ -113,13 +108,6 @@ impl Core {
             },
             table_bytes: self.options.table_bytes,
         }
-    }
-
-    /// Replaces the view with the one that `change` returns.
-    pub(crate) fn change_view(&self, change: impl FnOnce(&View) -> View) {
-        let _one_at_a_time = self.publish.lock();
-        let changed = change(&self.view.load());
-        self.view.store(Arc::new(changed));
     }
 
     /// Releases the threads, the log, the manifest and the directory.

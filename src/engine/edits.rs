@@ -34,7 +34,7 @@ impl Core {
         })?;
         manifest.append(&edit)?;
         let mut removed = Vec::new();
-        self.change_view(|old| {
+        self.view.change(|old| {
             removed = old.version.removed_by(&edit);
             let mut new = View { version, ..old.clone() };
             change(&mut new);

@@ -1,7 +1,6 @@
 //! Flushes: immutable memtables become level-0 tables, one per tree that has entries.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::engine::batch::TreeId;
 use crate::engine::compaction::merge::Merge;
@@ -16,6 +15,7 @@ use crate::engine::version::{FileMeta, LogState, VersionEdit};
 use crate::engine::view::View;
 use crate::engine::wal::{Log, LogPosition};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::atomic::Ordering;
 
 impl Engine {
     /// Writes all memtables to tables.
@@ -39,8 +39,8 @@ impl Engine {
 impl Core {
     /// Freezes the active memtables. The caller holds the lead of commits.
     pub(crate) fn freeze(&self, log: &Log) {
-        let log_start = log.appended();
-        self.change_view(|old| old.freeze(self.limits.write_buffer, log_start));
+        let (last, log_start) = (self.sequences.visible(), log.appended());
+        self.view.change(|old| old.freeze(last, self.limits.write_buffer, log_start));
         self.work.wake_flusher();
     }
 

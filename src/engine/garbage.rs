@@ -5,10 +5,9 @@
 //! that nobody needs. Every table has an estimate at any time. A new table starts with none,
 //! since the merge that wrote it has just applied the filter.
 
-use std::time::Instant;
-
 use crate::engine::sstable::{Properties, Table};
 use crate::error::Result;
+use crate::sync::Instant;
 
 /// Whether anything still needs a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,7 +77,7 @@ impl<'a> TableStats<'a> {
 pub struct GarbageEstimate {
     /// When the estimate was made. For a table without one: when it was written or the store was
     /// opened.
-    pub made_at: Instant,
+    pub(crate) made_at: Instant,
     /// The estimated garbage.
     pub garbage: Garbage,
 }

@@ -6,7 +6,7 @@
 //! compaction threads. Estimates are kept in memory, with the tables.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::engine::batch::TreeId;
 use crate::engine::compaction::picker;
@@ -16,6 +16,7 @@ use crate::engine::garbage::TableStats;
 use crate::engine::shadowed::shadowed_bytes;
 use crate::engine::version::TableFile;
 use crate::error::Result;
+use crate::sync::Instant;
 
 /// Longest time spent on estimates at once. A pause of the same length follows.
 pub(crate) const SLICE: Duration = Duration::from_millis(10);

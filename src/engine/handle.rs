@@ -5,7 +5,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::engine::batch::TreeId;
 use crate::engine::config::EngineConfig;
@@ -17,6 +16,7 @@ use crate::engine::snapshot::ReservedNumber;
 use crate::engine::wal::Log;
 use crate::error::{Error, Result};
 use crate::io::fs::FileSystem;
+use crate::sync::atomic::Ordering;
 
 /// An open store: ordered trees of keys and values with atomic batches.
 ///

@@ -35,6 +35,8 @@ pub mod iter;
 mod maintenance;
 mod memory;
 pub mod memtable;
+#[cfg(loom)]
+pub mod models;
 mod open_files;
 mod reader;
 mod recovery;

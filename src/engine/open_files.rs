@@ -11,12 +11,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Weak;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use arc_swap::ArcSwapOption;
-use parking_lot::Mutex;
 
 use crate::io::fs::{File, FileSystem};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{ArcSwapOption, Mutex};
 
 /// The open files, in the order they were opened, and their limit.
 #[derive(Debug)]

@@ -45,9 +45,7 @@ impl Engine {
     /// [`Engine::snapshot`] for longer.
     pub fn reader(&self) -> Result<Reader> {
         self.core.check_open()?;
-        // The view first, as in `get`.
-        let view = self.core.view.load_full();
-        let sequence = self.core.sequences.visible();
+        let (view, sequence) = self.core.view.read_point(&self.core.sequences);
         Ok(Reader { view, sequence })
     }
 

@@ -7,11 +7,11 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::engine::compaction::FilterJob;
 use crate::engine::version::TableFile;
 use crate::error::Result;
+use crate::sync::Instant;
 
 /// Number of blocks to look at: at least, and at most.
 const BLOCKS: Range<u64> = 32..256;

@@ -1,6 +1,7 @@
 //! Slows writers down before they would have to stop.
 
-use std::time::{Duration, Instant};
+use crate::sync::Instant;
+use std::time::Duration;
 
 /// Bytes per second that writers are limited to when pressure begins.
 const GENTLE_RATE: f64 = 64e6;

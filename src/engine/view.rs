@@ -15,10 +15,12 @@ use crate::engine::counter::Counter;
 use crate::engine::entry::{Sequence, Tag};
 use crate::engine::hash::HashedKey;
 use crate::engine::memtable::{Memtable, MemtableSet};
+use crate::engine::snapshot::Sequences;
 use crate::engine::sstable::{CacheFill, Hit};
 use crate::engine::version::{Levels, TableFile, Version};
 use crate::engine::wal::LogPosition;
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::{ArcSwap, Guard, Mutex};
 
 /// The memtables and tables of a store at one moment.
 #[derive(Clone, Debug)]
@@ -34,10 +36,55 @@ pub struct View {
     pub(crate) gets: Arc<Counter>,
 }
 
+/// The view that new readers get.
+#[derive(Debug)]
+pub(crate) struct PublishedView {
+    current: ArcSwap<View>,
+    /// Held while the view is replaced, so that no change gets lost.
+    changing: Mutex<()>,
+}
+
+impl PublishedView {
+    pub(crate) fn new(view: View) -> Self {
+        Self { current: ArcSwap::from_pointee(view), changing: Mutex::new(()) }
+    }
+
+    /// The current view, for a short time.
+    #[inline]
+    pub(crate) fn load(&self) -> Guard<Arc<View>> {
+        self.current.load()
+    }
+
+    /// The current view.
+    #[inline]
+    pub(crate) fn load_full(&self) -> Arc<View> {
+        self.current.load_full()
+    }
+
+    /// The current view, and the newest commit that is visible in it.
+    #[inline]
+    pub(crate) fn read_point(&self, sequences: &Sequences) -> (Arc<View>, Sequence) {
+        // The view first: in a later view, a compaction may have removed versions that an earlier
+        // sequence number needs.
+        let view = self.current.load_full();
+        // The view may have been replaced since, and later commits are not in it.
+        let sequence = view.active.newest_up_to(sequences.visible());
+        (view, sequence)
+    }
+
+    /// Replaces the view with the one that `change` returns.
+    pub(crate) fn change(&self, change: impl FnOnce(&View) -> View) {
+        let _one_at_a_time = self.changing.lock();
+        let changed = change(&self.current.load());
+        self.current.store(Arc::new(changed));
+    }
+}
+
 impl View {
-    /// This view with the active memtables frozen. The new active ones are empty, hold about
-    /// `capacity` bytes, and begin at `log_start` in the log.
-    pub(crate) fn freeze(&self, capacity: usize, log_start: LogPosition) -> Self {
+    /// This view with the active memtables frozen, whose newest commit is `last`. The new active
+    /// ones are empty, hold about `capacity` bytes, and begin at `log_start` in the log.
+    pub(crate) fn freeze(&self, last: Sequence, capacity: usize, log_start: LogPosition) -> Self {
+        self.active.end_at(last);
         let active = Arc::new(self.active.successor(capacity, log_start));
         let immutable = self.memtable_sets().cloned().collect();
         let (version, gets) = (self.version.clone(), Arc::clone(&self.gets));

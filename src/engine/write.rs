@@ -5,7 +5,6 @@
 //! durability comes after that, without any lock, so that the next group is written while the
 //! device flushes this one.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::engine::batch::Batch;
@@ -16,6 +15,7 @@ use crate::engine::handle::Engine;
 use crate::engine::wal::Log;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::SyncMode;
+use crate::sync::atomic::Ordering;
 
 impl Engine {
     /// Commits a batch and waits for durability if the sync mode asks for it. The batch is left
@@ -33,27 +33,10 @@ impl Engine {
     pub fn commit(&self, batch: &mut Batch, options: WriteOptions) -> Result<Commit> {
         let log = self.core.writable()?;
         self.core.check_batch(batch)?;
-        let committer = &self.core.committer;
         let frees_space = options.frees_space;
-        if let Some(mut lead) = committer.try_lead() {
-            let group = committer.take_group(batch.bytes(), frees_space);
-            let commit = committer.commit_group(Some(batch), &group, |batches| {
-                self.core.commit_batches(log, &mut lead, batches, frees_space)
-            });
-            batch.clear();
-            return commit;
-        }
-        let pending = committer.enqueue(batch, frees_space);
-        loop {
-            let mut lead = committer.lead();
-            if let Some(result) = pending.result() {
-                return result;
-            }
-            let group = committer.take_group(0, frees_space);
-            let _ = committer.commit_group(None, &group, |batches| {
-                self.core.commit_batches(log, &mut lead, batches, frees_space)
-            });
-        }
+        self.core.committer.commit(batch, frees_space, |lead, batches| {
+            self.core.commit_batches(log, lead, batches, frees_space)
+        })
     }
 
     /// Waits until a commit survives a power cut, and starts a sync if none is running. Returns

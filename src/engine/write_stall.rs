@@ -1,13 +1,14 @@
 //! Room for writes: full memtables are frozen, and writers are slowed or stopped while flushes and
 //! compactions fall behind.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::engine::core::Core;
 use crate::engine::throttle::Throttle;
 use crate::engine::view::View;
 use crate::engine::wal::Log;
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Instant;
 
 /// A stopped writer checks again at least this often, even if nothing wakes it.
 const POLL: Duration = Duration::from_millis(50);
@@ -65,7 +66,7 @@ impl Core {
     fn slow_down(&self, throttle: &mut Throttle, bytes: usize, pressure: f64) {
         let delay = throttle.delay(bytes, pressure, Instant::now());
         if !delay.is_zero() {
-            std::thread::sleep(delay);
+            crate::sync::thread::sleep(delay);
             self.activity.slowed_ns.add(u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX));
         }
     }

@@ -6,10 +6,12 @@
 //! notices and leaves.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-const LANES: usize = 16;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::thread;
+
+const LANES: usize = if cfg!(loom) { 1 } else { 16 };
 
 #[derive(Default)]
 #[repr(align(64))]
@@ -41,9 +43,9 @@ impl Gate {
             while lane.0.load(Ordering::SeqCst) != 0 {
                 waits = waits.saturating_add(1);
                 if waits < 64 {
-                    std::thread::yield_now();
+                    thread::yield_now();
                 } else {
-                    std::thread::sleep(Duration::from_micros(200));
+                    thread::sleep(Duration::from_micros(200));
                 }
             }
         }
@@ -57,6 +59,7 @@ impl Drop for Pass<'_> {
 }
 
 fn lane_of_this_thread() -> usize {
+    use std::sync::atomic::AtomicUsize;
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static LANE: Cell<usize> = const { Cell::new(usize::MAX) };

@@ -5,25 +5,25 @@
 //! - A closed shell rests for the next 4,096 closes before it is used again. Its pointer then
 //!   carries another generation in its low bits, so an old pointer is recognised for 63 more lives.
 //!   (Shells are 64-byte aligned, and the pointer is opaque to C.)
-//! - `gate` is NULL unless the handle is open. A call counts itself into the gate and looks again.
-//!   If it finds the same gate, a later close waits for the call.
-//! - `handle` is set before `gate` and freed after the gate has drained.
+//! - The slot of a shell holds what the handle stands for while it is open. A close waits for the
+//!   calls that are inside (`slot`).
 //!
 //! Any thread may call anything at any time. A forked child starts with fresh pools, and never
 //! touches a lock that another thread of the parent held at the fork.
 #![expect(unsafe_code, reason = "dereferences handles given by C")]
 
 use std::collections::VecDeque;
-use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::fork;
-use crate::ffi::gate::{Gate, Pass};
+use crate::ffi::gate::Gate;
 use crate::ffi::handle_kind::HandleKind;
 use crate::ffi::slice::misuse;
+use crate::ffi::slot::{self, GENERATIONS, Slot};
 
 /// A store, or an object made from one: another database, a snapshot, a transaction, a session, a
 /// batch. Exactly one lsmkv_close frees it; handles are closed in any order. The rules on threads
@@ -34,14 +34,11 @@ pub struct lsmkv_db {
 
 const MAGIC: u64 = u64::from_le_bytes(*b"lsmkv db");
 const RESTING: usize = 4096;
-const GENERATIONS: usize = 64;
 
 #[repr(C, align(64))]
 struct Shell {
     magic: u64,
-    gate: AtomicPtr<Gate>,
-    handle: AtomicPtr<HandleKind>,
-    generation: AtomicUsize,
+    slot: Slot<HandleKind>,
     /// The fork generation of the process that opened the handle.
     forks: AtomicU32,
     /// The shell made before this one. The list only grows, so walking it needs no lock.
@@ -65,16 +62,11 @@ struct Pool {
 static POOL: AtomicPtr<Mutex<Pool>> = AtomicPtr::new(null_mut());
 
 /// A call inside a handle. The handle is not freed before this value is dropped.
-pub(super) struct Entered {
-    kind: NonNull<HandleKind>,
-    _pass: Pass<'static>,
-}
+pub(super) struct Entered(slot::Entered<HandleKind>);
 
 impl Entered {
     pub(super) fn kind(&self) -> &HandleKind {
-        // SAFETY: `enter` found the handle open after counting itself in, and `close` frees it
-        // only after the gate has drained, that is after `_pass` is dropped.
-        unsafe { self.kind.as_ref() }
+        self.0.value()
     }
 }
 
@@ -84,11 +76,8 @@ pub(super) fn open(kind: HandleKind) -> *mut lsmkv_db {
         let mut pool = pool().lock();
         (pool.shell(), pool.gate())
     };
-    let generation = (shell.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
-    shell.generation.store(generation, Ordering::Relaxed);
     shell.forks.store(fork::generation(), Ordering::Relaxed);
-    shell.handle.store(Box::into_raw(Box::new(kind)), Ordering::Release);
-    shell.gate.store(std::ptr::from_ref(gate).cast_mut(), Ordering::SeqCst);
+    let generation = shell.slot.put(Box::new(kind), gate);
     std::ptr::from_ref(shell).cast_mut().cast::<lsmkv_db>().map_addr(|addr| addr | generation)
 }
 
@@ -100,16 +89,7 @@ pub(super) fn open(kind: HandleKind) -> *mut lsmkv_db {
 pub(super) unsafe fn enter(db: *mut lsmkv_db) -> Result<Entered> {
     // SAFETY: the caller's promise.
     let (shell, generation) = unsafe { shell_of(db)? };
-    let gate = shell.gate.load(Ordering::Acquire);
-    // SAFETY: gates are never freed.
-    let pass = unsafe { gate.as_ref() }.ok_or_else(closed)?.enter();
-    if shell.gate.load(Ordering::SeqCst) != gate
-        || shell.generation.load(Ordering::Relaxed) != generation
-    {
-        return Err(closed());
-    }
-    let kind = NonNull::new(shell.handle.load(Ordering::Acquire)).ok_or_else(closed)?;
-    Ok(Entered { kind, _pass: pass })
+    shell.slot.enter(generation).map(Entered).ok_or_else(closed)
 }
 
 /// Takes the contents out of a shell. It rejects new calls and waits for those inside, after waking
@@ -120,28 +100,12 @@ pub(super) unsafe fn enter(db: *mut lsmkv_db) -> Result<Entered> {
 pub(super) unsafe fn close(db: *mut lsmkv_db) -> Result<Box<HandleKind>> {
     // SAFETY: the caller's promise.
     let (shell, generation) = unsafe { shell_of(db)? };
-    let gate = shell.gate.load(Ordering::Acquire);
-    let current = shell.generation.load(Ordering::Relaxed) == generation;
-    // SAFETY: gates are never freed.
-    let (Some(drained), true) = (unsafe { gate.as_ref() }, current) else {
-        return Err(closed());
-    };
-    // If several threads close one handle, only one gets past this.
-    let taken = shell.gate.compare_exchange(gate, null_mut(), Ordering::SeqCst, Ordering::Relaxed);
-    taken.map_err(|_| closed())?;
-    // SAFETY: set before the gate was, and taken out by this thread alone, below.
-    if let Some(kind) = unsafe { shell.handle.load(Ordering::Acquire).as_ref() } {
-        kind.announce_close();
-    }
-    drained.drain();
-    let handle = shell.handle.swap(null_mut(), Ordering::AcqRel);
+    let taken = shell.slot.take(generation, HandleKind::announce_close);
+    let (kind, gate) = taken.ok_or_else(closed)?;
     let mut pool = pool().lock();
-    pool.gates.push(drained);
+    pool.gates.push(gate);
     pool.resting.push_back(shell);
-    drop(pool);
-    // SAFETY: `open` made it from a box; the exchange above makes this the only thread that
-    // takes it, and after draining no call uses it.
-    Ok(unsafe { Box::from_raw(handle) })
+    Ok(kind)
 }
 
 /// Abandons the parent's locks and pools in a forked child. It takes no lock. Returns whether the
@@ -156,9 +120,9 @@ pub(super) fn abandon_in_child(parents_forks: u32) -> bool {
         if shell.forks.load(Ordering::Relaxed) != parents_forks {
             continue;
         }
-        // SAFETY: a database is taken out of its shell before it is freed, and the child has
-        // no other thread that could free it now.
-        if let Some(kind) = unsafe { shell.handle.load(Ordering::Acquire).as_ref() } {
+        // SAFETY: a database is taken out of its shell before it is freed, and the child has no
+        // other thread that could free it now.
+        if let Some(kind) = unsafe { shell.slot.peek() } {
             open |= kind.abandon_in_child();
         }
     }
@@ -221,9 +185,7 @@ impl Pool {
         }
         let shell = Box::into_raw(Box::new(Shell {
             magic: MAGIC,
-            gate: AtomicPtr::new(null_mut()),
-            handle: AtomicPtr::new(null_mut()),
-            generation: AtomicUsize::new(0),
+            slot: Slot::empty(),
             forks: AtomicU32::new(0),
             // The pool's lock orders the threads that add to the list.
             older: NEWEST.load(Ordering::Relaxed),
@@ -294,11 +256,7 @@ mod tests {
         try_close(old).unwrap();
         // SAFETY: the pointer came from `open`.
         let (shell, generation) = unsafe { shell_of(old) }.unwrap();
-        let next = (generation + 1) % GENERATIONS;
-        let db = Box::into_raw(Box::new(in_memory()));
-        shell.generation.store(next, Ordering::SeqCst);
-        shell.handle.store(db, Ordering::SeqCst);
-        shell.gate.store(Box::leak(Box::<Gate>::default()), Ordering::SeqCst);
+        let next = shell.slot.put(Box::new(in_memory()), Box::leak(Box::default()));
         assert!(try_enter(old).is_err());
         assert!(try_close(old).is_err());
         let new = old.map_addr(|addr| addr - generation + next);

@@ -27,6 +27,7 @@ mod packed;
 mod reply;
 mod reply_writer;
 mod slice;
+mod slot;
 mod status;
 mod target;
 mod transaction;
@@ -35,3 +36,5 @@ mod version;
 mod views;
 
 pub(crate) use db::handle_of;
+#[cfg(loom)]
+pub use slot::models;

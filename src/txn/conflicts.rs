@@ -13,12 +13,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Arc, LazyLock};
 
-use parking_lot::Mutex;
-
 use crate::engine::Sequence;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicUsize, Ordering, fence};
 
 /// The largest number of entries: 40 MiB.
 const MOST_ENTRIES: usize = 1 << 20;
@@ -132,7 +131,7 @@ impl ChangeTable {
 }
 
 /// The locked table of changes.
-pub(crate) struct Changes<'a>(parking_lot::MutexGuard<'a, ChangeTable>);
+pub(crate) struct Changes<'a>(crate::sync::MutexGuard<'a, ChangeTable>);
 
 impl Changes<'_> {
     /// Whether the key was changed after `sequence`. The caller holds its stripe.
@@ -169,6 +168,9 @@ impl Drop for ConflictObserver {
         }
     }
 }
+
+#[cfg(loom)]
+pub mod models;
 
 #[cfg(test)]
 mod tests {

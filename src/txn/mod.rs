@@ -29,6 +29,8 @@ mod walk;
 pub(crate) mod watch;
 mod write_filter;
 
+#[cfg(loom)]
+pub use conflicts::models as conflict_models;
 pub use db::Db;
 pub(crate) use execution::Done;
 pub(crate) use record::Record;

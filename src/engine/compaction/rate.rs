@@ -1,8 +1,7 @@
 //! A limit on bytes per second, shared by all compactions of a store.
 
-use std::time::{Duration, Instant};
-
-use parking_lot::Mutex;
+use crate::sync::{Instant, Mutex};
+use std::time::Duration;
 
 /// Limits a rate in bytes per second. A caller that takes more sleeps until its bytes are paid for.
 #[derive(Debug)]
@@ -42,7 +41,7 @@ impl RateLimit {
             if !go_on() || left.is_zero() {
                 return;
             }
-            std::thread::sleep(left.min(LONGEST_SLEEP));
+            crate::sync::thread::sleep(left.min(LONGEST_SLEEP));
         }
     }
 }

@@ -23,10 +23,11 @@
 #![expect(unsafe_code, reason = "reads entries in place; see the invariant above")]
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 
 use super::arena::{Address, Arena, Chunk, Tail};
 use crate::engine::entry::{Sequence, Tag};
+use crate::sync::Witness;
+use crate::sync::atomic::AtomicU32;
 
 const HEADER: usize = size_of::<Header>();
 const VERSIONS: usize = size_of::<OlderVersions>();
@@ -44,6 +45,8 @@ struct Header {
     tag: u64,
     klen: u32,
     vlen: u32,
+    /// Of the whole entry.
+    witness: Witness,
 }
 
 /// The part that only an entry with an older version has.
@@ -135,6 +138,7 @@ impl Entries {
             tag: entry.tag.raw(),
             klen: klen | flag,
             vlen,
+            witness: Witness::new(),
         };
         let (address, memory) = self.arena.allocate(tail, fixed + key.len() + value.len())?;
         // SAFETY: `memory` has as many bytes as the parts written here have together, at an 8-byte
@@ -146,6 +150,7 @@ impl Entries {
             }
             memory.add(fixed).copy_from_nonoverlapping(key.as_ptr(), key.len());
             memory.add(fixed + key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
+            (*memory.cast::<Header>()).witness.wrote();
         }
         Some(address)
     }
@@ -154,7 +159,9 @@ impl Entries {
     fn header(&self, address: Address) -> &Header {
         // SAFETY: the entry was complete before its address was published (a Release store or a
         // lock), and it lives as long as the arena. Only `next` changes, which is atomic.
-        unsafe { &*self.arena.at(address).cast::<Header>() }
+        let header = unsafe { &*self.arena.at(address).cast::<Header>() };
+        header.witness.reads();
+        header
     }
 
     /// The pointers to older versions; `None` if the entry is the first version of its key.

@@ -19,6 +19,8 @@ mod arena;
 mod current_entry;
 mod cursor;
 mod entries;
+#[cfg(loom)]
+pub mod models;
 mod order;
 mod pinned_value;
 mod set;

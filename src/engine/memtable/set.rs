@@ -8,6 +8,7 @@ use crate::engine::entry::{Sequence, Tag};
 use crate::engine::hash::HashSeed;
 use crate::engine::wal::LogPosition;
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// One memtable per tree.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub struct MemtableSet {
     pub log_start: LogPosition,
     /// The seed of the store, with which keys are hashed.
     pub hash_seed: HashSeed,
+    /// No commit after this one is in the set.
+    last_sequence: AtomicU64,
 }
 
 impl MemtableSet {
@@ -30,7 +33,8 @@ impl MemtableSet {
     ) -> Self {
         let trees =
             expect_scans.iter().map(|scans| Arc::new(Memtable::new(capacity, *scans))).collect();
-        Self { trees, log_start, hash_seed }
+        let last_sequence = AtomicU64::new(Sequence::MAX);
+        Self { trees, log_start, hash_seed, last_sequence }
     }
 
     /// The empty set that takes over when this one is frozen. Trees that were scanned lately are
@@ -39,6 +43,18 @@ impl MemtableSet {
     pub fn successor(&self, capacity: usize, log_start: LogPosition) -> Self {
         let scanned: Vec<bool> = self.trees.iter().map(|memtable| memtable.was_scanned()).collect();
         Self::new(capacity, &scanned, log_start, self.hash_seed)
+    }
+
+    /// Notes that the set takes no commits after `sequence`.
+    pub(crate) fn end_at(&self, sequence: Sequence) {
+        self.last_sequence.store(sequence, Ordering::Relaxed);
+    }
+
+    /// The newest commit up to `visible` that the set may hold. A reader that sees a commit of the
+    /// next set sees here that this one has ended, since that was noted before the commit.
+    #[inline]
+    pub(crate) fn newest_up_to(&self, visible: Sequence) -> Sequence {
+        visible.min(self.last_sequence.load(Ordering::Relaxed))
     }
 
     /// Bytes used by the memtables of all trees.

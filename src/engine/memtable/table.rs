@@ -10,24 +10,28 @@
 //! chain. A reader that meets the replaced version reads at an older sequence number: entries
 //! arrive in the order of their sequence numbers, and those it may see were there before it began.
 
-#![expect(unsafe_code, reason = "makes zeroed atomics of zeroed memory; see `zeroed`")]
+#![cfg_attr(
+    not(loom),
+    expect(unsafe_code, reason = "makes zeroed atomics of zeroed memory; see `zeroed`")
+)]
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-
-use parking_lot::{Mutex, RwLock};
 
 use super::arena::{Address, Tail};
 use super::entries::{Entries, MAX_KEY_BYTES, MemtableEntry, NewEntry};
 use super::order::{Order, RUN};
 use crate::engine::entry::{Sequence, Tag};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use crate::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Number of keys in the chain of a bucket; further ones are in the map. The mean is below three.
-const LONGEST_CHAIN: usize = 64;
+const LONGEST_CHAIN: usize = if cfg!(loom) { 2 } else { 64 };
 /// Memory of an entry of that map, beside its key.
 const OVERFLOW_ENTRY_BYTES: usize = 48;
+/// The smallest number of buckets. loom keeps the history of each.
+const FEWEST_BUCKETS: usize = if cfg!(loom) { 1 } else { 256 };
 /// A memtable below this size stays in the processor's cache if it is used much.
 const CACHED_BYTES: usize = 1 << 20;
 
@@ -52,10 +56,16 @@ const ORDERED_AFTER_SCAN: usize = 1 << 15;
 
 /// Zeroed memory that the system provides page by page as it is touched. Writing the zeros here
 /// would stop the writer that needs a new memtable for a millisecond.
+#[cfg(not(loom))]
 fn zeroed(count: usize) -> Box<[AtomicU32]> {
     let zeros = Box::into_raw(vec![0u32; count].into_boxed_slice());
     // SAFETY: `AtomicU32` has the size, alignment and bit validity of `u32`, and the box is ours.
     unsafe { Box::from_raw(zeros as *mut [AtomicU32]) }
+}
+
+#[cfg(loom)]
+fn zeroed(count: usize) -> Box<[AtomicU32]> {
+    (0..count).map(|_| AtomicU32::new(0)).collect()
 }
 
 #[derive(Default)]
@@ -80,7 +90,7 @@ impl Memtable {
     /// A memtable meant for about `capacity` bytes. With `expect_scans` the writer keeps the
     /// order nearly up to date from the start.
     pub fn new(capacity: usize, expect_scans: bool) -> Self {
-        let buckets = (capacity / 128).next_power_of_two().clamp(256, 1 << 22);
+        let buckets = (capacity / 128).next_power_of_two().clamp(FEWEST_BUCKETS, 1 << 22);
         Self {
             entries: Entries::new(),
             buckets: zeroed(buckets),
@@ -229,7 +239,7 @@ impl Memtable {
     }
 
     /// The order, brought up to date with everything written so far.
-    fn ordered(&self) -> parking_lot::RwLockReadGuard<'_, Order> {
+    fn ordered(&self) -> RwLockReadGuard<'_, Order> {
         self.ordered_until.store(self.len() + ORDERED_AFTER_SCAN, Ordering::Relaxed);
         let guard = self.order.read();
         if guard.len() == self.len() {
@@ -238,7 +248,7 @@ impl Memtable {
         drop(guard);
         let mut order = self.order.write();
         self.catch_up(&mut order);
-        parking_lot::RwLockWriteGuard::downgrade(order)
+        RwLockWriteGuard::downgrade(order)
     }
 
     /// Runs `find` on the order, brought up to date, and the entries it refers to.

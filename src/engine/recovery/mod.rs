@@ -23,10 +23,6 @@ mod replay;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use arc_swap::ArcSwap;
-use parking_lot::{Mutex, RwLock};
 
 use crate::engine::activity::Activity;
 use crate::engine::background;
@@ -44,11 +40,13 @@ use crate::engine::sstable::BlockCache;
 use crate::engine::sstable::TableCounters;
 use crate::engine::version::TableOpener;
 use crate::engine::version::read_current;
-use crate::engine::view::View;
+use crate::engine::view::{PublishedView, View};
 use crate::engine::wal::{Log, SyncFile, SyncState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::FileSystem;
 use crate::options::Options;
+use crate::sync::atomic::AtomicBool;
+use crate::sync::{Mutex, RwLock};
 
 pub(crate) use directory::lock_to_read;
 use directory::{Claim, sync_parent};
@@ -198,8 +196,7 @@ impl Opening {
             activity: Activity::default(),
             log: None,
             manifest: Mutex::new(None),
-            view: ArcSwap::from_pointee(view),
-            publish: Mutex::new(()),
+            view: PublishedView::new(view),
             committer: Committer::default(),
             work: BackgroundWork::default(),
             closed: AtomicBool::new(false),

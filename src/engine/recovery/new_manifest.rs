@@ -49,7 +49,7 @@ impl Core {
         };
         let manifest = Manifest::new(writer, sync_file, log, first.len() as u64);
         *self.manifest.get_mut() = Some(manifest);
-        self.change_view(|old| View { version, ..old.clone() });
+        self.view.change(|old| View { version, ..old.clone() });
         Ok(env)
     }
 

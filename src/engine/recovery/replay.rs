@@ -83,7 +83,7 @@ impl Core {
     }
 
     fn replace_active(&self, log_start: LogPosition) {
-        self.change_view(|old| {
+        self.view.change(|old| {
             let active = old.active.successor(self.limits.write_buffer, log_start);
             View { active: Arc::new(active), ..old.clone() }
         });

@@ -10,11 +10,8 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use arc_swap::ArcSwapOption;
 use bytes::Bytes;
-use parking_lot::Mutex;
 
 use super::block::Block;
 use super::block_cursor::BlockCursor;
@@ -30,6 +27,8 @@ use crate::engine::files::FileNumber;
 use crate::engine::hash::HashedKey;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::File;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{ArcSwapOption, Mutex};
 
 /// Counters of reads, shared by the tables of a tree.
 #[derive(Debug, Default)]

@@ -4,9 +4,6 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use parking_lot::Mutex;
 
 use super::bounds::KeyBounds;
 use super::opener::TableOpener;
@@ -16,6 +13,8 @@ use crate::engine::garbage::{Garbage, GarbageEstimate};
 use crate::engine::sstable::Table;
 use crate::error::Result;
 use crate::io::codec::{Reader, put_bytes, put_u64, put_varint};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// The metadata of a table in the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,10 +14,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 
 use crate::engine::files::{FileNumber, log_path};
 use crate::engine::health::Health;
@@ -26,6 +23,8 @@ use crate::engine::wal::segment::Segment;
 use crate::engine::wal::sync_file::SyncFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::File;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Condvar, Instant, Mutex, MutexGuard};
 
 /// Longest time for which a flush waits for other writers to join. It waits only if the last flush
 /// was shared.
@@ -272,7 +271,7 @@ impl Durability {
         let started = Instant::now();
         let turn = state.turn;
         while *state.waiters(turn) + 1 < expected && started.elapsed() < GATHER_LIMIT {
-            MutexGuard::unlocked(state, std::thread::yield_now);
+            MutexGuard::unlocked(state, crate::sync::thread::yield_now);
         }
     }
 

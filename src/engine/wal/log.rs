@@ -14,10 +14,7 @@
 //! in the background. Lock order: `writer`, then `pool` or `retained` or the state of durability.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-
-use parking_lot::Mutex;
 
 use crate::engine::files::{FileNumber, log_path};
 use crate::engine::wal::durability::Durability;
@@ -27,6 +24,8 @@ use crate::engine::wal::record::{LINK_PAYLOAD_BYTES, RecordKind, encode, encode_
 use crate::engine::wal::segment::{LogEnv, Segment};
 use crate::engine::wal::segment_pool::SegmentPool;
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A buffer that has grown beyond this for one group is shrunk again.
 const BUFFER_KEPT_BYTES: usize = 4 << 20;

@@ -4,12 +4,10 @@
 //! waits for the one in progress instead of creating another, and segments are used in the order of
 //! their numbers. Appends take the lock only to change segments.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use parking_lot::Mutex;
-
 use crate::engine::wal::segment::{LogEnv, Reserve, Segment, forget};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// Size of the first segment and of the reserve, unless the largest segment is smaller.
 pub const FIRST_SEGMENT_BYTES: u64 = 1 << 20;

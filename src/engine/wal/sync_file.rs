@@ -16,13 +16,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::engine::files::{FileNumber, sync_path};
 use crate::engine::wal::position::LogPosition;
 use crate::error::{Error, Result};
 use crate::io::codec::{Reader, put_u32, put_u64};
 use crate::io::fs::{File, FileSystem};
+use crate::sync::Mutex;
 
 /// The first bytes of every slot.
 const SLOT_MAGIC: u32 = 0x31_4E_59_53;
