@@ -40,6 +40,8 @@ pub mod io;
 mod keyspace;
 mod options;
 mod reclaim;
+#[cfg(feature = "scripting")]
+mod scripting;
 mod txn;
 pub mod types;
 
@@ -54,6 +56,12 @@ pub use keyspace::limits::Limits;
 pub use options::{Compression, Description, Options, SyncMode};
 pub use txn::{Db, Ticket, Transaction};
 pub use types::Type;
+
+/// What runs scripts. Commands call it, though it is a layer above them.
+#[cfg(feature = "scripting")]
+const SCRIPT_ENGINE: Option<&dyn commands::ScriptEngine> = Some(&scripting::LuaEngine);
+#[cfg(not(feature = "scripting"))]
+const SCRIPT_ENGINE: Option<&dyn commands::ScriptEngine> = None;
 
 /// The `lsmkv_db *` of a store that was opened from Rust. Tests of the C ABI open it on a file
 /// system with faults; C has no name for this.
