@@ -6,7 +6,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::cache::{Script, ScriptCache};
-use super::functions::{self, FunctionCatalog};
+use super::functions;
 use super::lua_state::LuaState;
 use super::run::{Run, compile_failure};
 use super::sha1::sha1_hex;
@@ -33,7 +33,6 @@ pub(super) struct ScriptState {
     pub(super) scripts: Mutex<ScriptCache>,
     idle: Mutex<Vec<LuaState>>,
     pub(super) running: RunningScripts,
-    pub(super) functions: Mutex<FunctionCatalog>,
 }
 
 pub(super) fn invalid(text: impl Into<String>) -> Error {

@@ -2,27 +2,33 @@
 //! runs one script at a time.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 
 use super::cache::Script;
+use super::engine::{invalid, lua_failure};
 use super::failure::{place, reply_error, reveal};
 use super::libraries::cjson::{self, SharedSettings};
 use super::libraries::{self, Random};
 use super::sha1::sha1_hex;
 use super::watchdog;
 use crate::commands::scripts::is_command;
+use crate::error::Result;
 use crate::keyspace::script_limits::ScriptLimits;
-use watchdog::Watch;
+use watchdog::{Stopped, Watch};
 
 const SANDBOX: &str = include_str!("sandbox.lua");
 /// The name that Redis gives to scripts in error messages.
 pub(super) const SCRIPT_NAME: &str = "@user_script";
 /// The most scripts that are kept compiled in one state.
 const MOST_COMPILED: usize = 512;
+/// The time that a library may take to load, as in Redis.
+const LOAD_TIME: Duration = Duration::from_millis(500);
 /// The version of Redis whose scripts run here.
 const REDIS_VERSION: (&str, u32) = ("7.0.15", 0x0007_000F);
 
@@ -36,12 +42,11 @@ pub(super) struct LuaState {
     /// Runs a script and adds to its error where it happened.
     pub(super) run: Function,
     pub(super) run_function: Function,
-    /// The tables of the sandbox.
-    pub(super) sandbox: Table,
+    load_library: Function,
     pub(super) watch: Arc<Watch>,
     pub(super) shared: Arc<Shared>,
     compiled: HashMap<String, Function>,
-    /// The libraries of functions that were loaded, and the generation of the store's.
+    /// The libraries of functions that were loaded.
     pub(super) functions: super::functions::LoadedFunctions,
 }
 
@@ -78,7 +83,7 @@ impl LuaState {
             redis: sandbox.raw_get("redis")?,
             run: sandbox.raw_get("run")?,
             run_function: sandbox.raw_get("run_function")?,
-            sandbox,
+            load_library: sandbox.raw_get("load_library")?,
             watch: watchdog::watch(&lua)?,
             shared,
             compiled: HashMap::new(),
@@ -98,6 +103,21 @@ impl LuaState {
         }
         self.compiled.insert(script.sha1.clone(), function.clone());
         Ok(function)
+    }
+
+    /// Runs the code of a library. Returns whether it succeeded, and the functions that it
+    /// registered or its error.
+    pub(super) fn load_library(&self, chunk: &Function) -> Result<(bool, Value)> {
+        self.shared.reset(0);
+        self.watch.start(Some(LOAD_TIME));
+        let ran = catch_unwind(AssertUnwindSafe(|| self.load_library.call(chunk)));
+        match ran {
+            Ok(result) => result.map_err(|error| lua_failure(&error)),
+            Err(payload) if payload.is::<Stopped>() => {
+                Err(invalid("ERR FUNCTION LOAD timeout"))
+            }
+            Err(payload) => resume_unwind(payload),
+        }
     }
 
     /// Compiles text. Bytecode is refused.

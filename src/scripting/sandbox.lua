@@ -268,8 +268,74 @@ local function run(script)
 end
 
 local function run_function(f, keys, args)
+  real.KEYS, real.ARGV = nil, nil
   return run(function() return f(keys, args) end)
 end
 
-return { globals = globals, real = real, redis = redis, run = run, run_function = run_function,
-  proxy_of = proxy_of, missing = missing }
+-- What a library registers while it loads.
+local registered
+
+local function register_function(...)
+  if not registered then fail('redis.register_function can only be called on FUNCTION LOAD command') end
+  local count = select('#', ...)
+  if count < 1 or count > 2 then fail('wrong number of arguments to redis.register_function') end
+  local name, callback = ...
+  local entry = {}
+  if count == 2 then
+    if type(name) ~= 'string' and type(name) ~= 'number' then
+      fail('first argument to redis.register_function must be a string')
+    end
+    entry.name = tostring(name)
+    entry.callback = callback
+    if type(callback) ~= 'function' then
+      fail('second argument to redis.register_function must be a function')
+    end
+  else
+    if type(name) ~= 'table' then
+      fail('calling redis.register_function with a single argument is only applicable to Lua table (representing named arguments).')
+    end
+    for key, value in raw_next, name do
+      if key == 'function_name' then
+        if type(value) ~= 'string' and type(value) ~= 'number' then
+          fail('function_name argument given to redis.register_function must be a string')
+        end
+        entry.name = tostring(value)
+      elseif key == 'description' then
+        if type(value) ~= 'string' then
+          fail('description argument given to redis.register_function must be a string')
+        end
+        entry.description = value
+      elseif key == 'callback' then
+        if type(value) ~= 'function' then
+          fail('callback argument given to redis.register_function must be a function')
+        end
+        entry.callback = value
+      elseif key == 'flags' then
+        if type(value) ~= 'table' then
+          fail('flags argument to redis.register_function must be a table representing function flags')
+        end
+        entry.flags = value
+      else
+        fail('unknown argument given to redis.register_function')
+      end
+    end
+    if not entry.name then fail('redis.register_function must get a function name argument') end
+    if not entry.callback then fail('redis.register_function must get a callback argument') end
+  end
+  registered[#registered + 1] = entry
+end
+
+local function load_library(chunk)
+  registered = {}
+  redis.register_function, redis.call, redis.pcall = register_function, nil, nil
+  real.KEYS, real.ARGV = nil, nil
+  raw_setmetatable(redis, { __index = missing })
+  local ok, e = raw_xpcall(chunk, handler)
+  raw_setmetatable(redis, nil)
+  redis.register_function = nil
+  local result = ok and registered or e
+  registered = nil
+  return ok, result
+end
+
+return { globals = globals, load_library = load_library, real = real, redis = redis, run = run, run_function = run_function }

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-
-use crate::txn::stripes::STRIPES;
+use smallvec::SmallVec;
 
 /// The stripes that scripts hold.
 #[derive(Debug)]
@@ -17,7 +16,8 @@ pub(super) struct ScriptLocks {
 #[derive(Debug)]
 struct HeldByScript {
     since: Instant,
-    stripes: [u64; STRIPES / 64],
+    /// A bit for each stripe.
+    stripes: SmallVec<[u64; 4]>,
 }
 
 /// Notes that a script holds its stripes, until it is dropped.
@@ -34,8 +34,11 @@ impl ScriptLocks {
 
     /// Notes that a script holds these stripes.
     pub(super) fn note(&self, held: impl Iterator<Item = usize>) -> NotedScript<'_> {
-        let mut stripes = [0; STRIPES / 64];
+        let mut stripes = SmallVec::new();
         for index in held {
+            if stripes.len() <= index / 64 {
+                stripes.resize(index / 64 + 1, 0);
+            }
             if let Some(word) = stripes.get_mut(index / 64) {
                 *word |= 1 << (index % 64);
             }
