@@ -40,6 +40,8 @@ pub mod io;
 mod keyspace;
 mod options;
 mod reclaim;
+#[cfg(feature = "scripting")]
+mod scripting;
 mod sync;
 mod txn;
 pub mod types;
@@ -64,6 +66,11 @@ pub mod models {
     pub use crate::ffi::models as slot;
     pub use crate::txn::conflict_models as conflicts;
 }
+/// What runs scripts. Commands call it, though it is a layer above them.
+#[cfg(feature = "scripting")]
+const SCRIPT_ENGINE: Option<&dyn commands::ScriptEngine> = Some(&scripting::LuaEngine);
+#[cfg(not(feature = "scripting"))]
+const SCRIPT_ENGINE: Option<&dyn commands::ScriptEngine> = None;
 
 /// The `lsmkv_db *` of a store that was opened from Rust. Tests of the C ABI open it on a file
 /// system with faults; C has no name for this.

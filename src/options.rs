@@ -146,6 +146,18 @@ options! {
     packed_max_bytes: u32 = 1024, Rule::Size(16, 16 * KIB);
     /// Bytes of memory a transaction may take before its commands fail.
     txn_max_bytes: u64 = 64 * MIB, Rule::Size(4 * KIB, 16 * GIB);
+    /// Milliseconds after which a script counts as slow: a write that waits for its keys then fails
+    /// with BUSY; 0 lets writes wait.
+    script_busy_ms: u64 = 5000, Rule::Count(0, 86_400_000);
+    /// Milliseconds after which a script is stopped and nothing that it wrote remains; 0 for no
+    /// limit.
+    script_max_ms: u64 = 10_000, Rule::Count(0, 86_400_000);
+    /// Bytes of memory that the Lua values of one script may take.
+    script_max_memory: u64 = 256 * MIB, Rule::Size(MIB, 16 * GIB);
+    /// Bytes of memory that the writes of one script may take before its commands fail.
+    script_max_bytes: u64 = 64 * MIB, Rule::Size(4 * KIB, 16 * GIB);
+    /// Whether the writes of a script that fails remain, as in Redis; otherwise they are undone.
+    script_keeps_writes: bool = false, Rule::Choice;
 }
 
 impl Options {

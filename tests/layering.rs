@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// What a layer may import, beside itself. `engine!` is the engine's facade: items that stand at
 /// the root of `engine`, not its modules.
-const TABLE: [(&str, &[&str]); 13] = [
+const TABLE: [(&str, &[&str]); 14] = [
     ("sync", &[]),
     ("error", &[]),
     ("options", &["error"]),
@@ -40,7 +40,9 @@ const TABLE: [(&str, &[&str]); 13] = [
             "options",
         ],
     ),
-    ("commands", &["types", "txn", "error", "options"]),
+    // The root names the script engine, so that commands need not know the layer above them.
+    ("commands", &["types", "txn", "error", "options", "SCRIPT_ENGINE"]),
+    ("scripting", &["commands", "types", "txn", "keyspace", "encoding", "error", "options"]),
     ("ffi", &["commands", "admin", "types", "txn", "engine!", "sync", "error", "options"]),
 ];
 

@@ -29,7 +29,11 @@ pub(crate) struct OptionArgs {
 impl OptionArgs {
     /// The default options with the given changes.
     pub(crate) fn to_options(&self) -> Result<Options, Failure> {
-        let mut options = Options::default();
+        self.applied_to(Options::default())
+    }
+
+    /// These options with the given changes.
+    pub(crate) fn applied_to(&self, mut options: Options) -> Result<Options, Failure> {
         for text in &self.options {
             let Some((name, value)) = text.split_once('=') else {
                 return Err(Failure::usage(format!("--option {text}: use NAME=VALUE")));

@@ -11,6 +11,7 @@ use crate::keyspace::limits::Limits;
 use crate::keyspace::packing::PackingLimits;
 use crate::keyspace::read_clock::ReadClock;
 use crate::keyspace::scan_cursors::ScanCursors;
+use crate::keyspace::script_limits::ScriptLimits;
 use crate::keyspace::spaces::Spaces;
 use crate::options::Options;
 use crate::reclaim::cleaner;
@@ -58,6 +59,7 @@ fn open_store(
     let txn_max_bytes = usize::try_from(options.txn_max_bytes).unwrap_or(usize::MAX);
     let spare_bytes = usize::try_from(options.log_segment_bytes.min(MOST_SPARE_BYTES) / 4);
     let spare_bytes = spare_bytes.unwrap_or(0);
+    let scripts = ScriptLimits::new(&options);
     let packing = PackingLimits::new(&options, spare_bytes);
     let clock = Arc::new(ReadClock::new(clock));
     let reclaim = Arc::new(Reclaim::new(Arc::clone(&clock)));
@@ -79,6 +81,7 @@ fn open_store(
         cursors,
         sync,
         txn_max_bytes,
+        scripts,
         spare_bytes,
     }))
 }

@@ -87,7 +87,7 @@ impl CommandInfo {
 
     /// Whether some call of the command may write keys that it does not name.
     pub fn may_write_any_key(&self) -> bool {
-        matches!(self.command().access, Access::Alone | Access::AloneWith(_))
+        matches!(self.command().access, Access::Alone | Access::AloneWith(_) | Access::Script)
     }
 
     /// Whether a call with these arguments may write keys that it does not name.

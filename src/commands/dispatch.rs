@@ -82,6 +82,11 @@ impl Db {
         argv: &[&[u8]],
         sink: &mut dyn ReplySink,
     ) -> Result<()> {
+        // A script may run twice, so its reply is written after its commit.
+        if entry.command.access == Access::Script {
+            self.run_entry(entry, argv)?.write_to(sink);
+            return Ok(());
+        }
         self.locked(entry, argv, |tx, args| entry.run_into(tx, args, sink))
     }
 
@@ -90,11 +95,12 @@ impl Db {
         &self,
         entry: &Entry,
         argv: &[&[u8]],
-        work: impl FnOnce(&mut Tx<'_>, Args<'_>) -> Result<T>,
+        mut work: impl FnMut(&mut Tx<'_>, Args<'_>) -> Result<T>,
     ) -> Result<T> {
         let args = Args::new(argv.get(1..).unwrap_or_default());
         match entry.command.access {
             Access::Read => self.read(|tx| work(tx, args)),
+            Access::Script => self.write_script(&keys_of(entry, argv), |tx| work(tx, args)),
             _ if runs_alone(entry, argv) => self.write_alone(|tx| work(tx, args)),
             _ => self.write(&keys_of(entry, argv), |tx| work(tx, args)),
         }
@@ -151,7 +157,7 @@ pub(super) fn refuse_session(name: &[u8]) -> Result<()> {
 pub(super) fn runs_alone(entry: &Entry, argv: &[&[u8]]) -> bool {
     let args = Args::new(argv.get(1..).unwrap_or_default());
     match entry.command.access {
-        Access::Alone => true,
+        Access::Alone | Access::Script => true,
         Access::AloneWith(word) => args.contains_word(word),
         Access::Read | Access::Write => false,
     }
@@ -237,6 +243,10 @@ pub(super) fn as_reply(error: Error) -> Result<Reply> {
         | ErrorKind::OutOfRange
         | ErrorKind::NoSuchKey
         | ErrorKind::Invalid => Ok(Reply::Error(error.message().to_owned())),
+        // A slow script, not a store that is open elsewhere.
+        ErrorKind::Busy if error.message().starts_with("BUSY ") => {
+            Ok(Reply::Error(error.message().to_owned()))
+        }
         // A full transaction, which Redis does not know.
         ErrorKind::TooLarge if error.message().starts_with("ERR ") => {
             Ok(Reply::Error(error.message().to_owned()))

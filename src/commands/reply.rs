@@ -14,6 +14,8 @@ pub enum Reply {
     NilArray,
     /// A status such as `OK`.
     Status(&'static str),
+    /// A status that a script made.
+    Text(Bytes),
     /// An error, with its code: `ERR ...`.
     Error(String),
     /// A number.
@@ -22,6 +24,12 @@ pub enum Reply {
     Bulk(Bytes),
     /// A double.
     Double(f64),
+    /// A boolean that a script returned after `redis.setresp(3)`.
+    Bool(bool),
+    /// A number of any size, as its digits, that a script returned.
+    BigNumber(Bytes),
+    /// Text that a script returned, with the three letters of its format, such as `txt`.
+    Verbatim([u8; 3], Bytes),
     /// Several replies.
     Array(Vec<Reply>),
     /// Pairs of a key and a value.

@@ -65,6 +65,10 @@ impl ReplySink for ReplyBuilder {
         self.push(Reply::Status(text));
     }
 
+    fn text(&mut self, text: &[u8]) {
+        self.push(Reply::Text(Bytes::copy_from_slice(text)));
+    }
+
     fn error(&mut self, text: &str) {
         self.push(Reply::Error(text.to_owned()));
     }
@@ -83,6 +87,18 @@ impl ReplySink for ReplyBuilder {
 
     fn double(&mut self, number: f64) {
         self.push(Reply::Double(number));
+    }
+
+    fn boolean(&mut self, yes: bool) {
+        self.push(Reply::Bool(yes));
+    }
+
+    fn big_number(&mut self, digits: &[u8]) {
+        self.push(Reply::BigNumber(Bytes::copy_from_slice(digits)));
+    }
+
+    fn verbatim(&mut self, format: [u8; 3], text: &[u8]) {
+        self.push(Reply::Verbatim(format, Bytes::copy_from_slice(text)));
     }
 
     fn head(&mut self, head: Head, len: usize) {

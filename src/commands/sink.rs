@@ -30,6 +30,10 @@ pub trait ReplySink {
     fn nil_array(&mut self);
     /// Writes a status such as `OK`.
     fn status(&mut self, text: &'static str);
+    /// Writes a status that a script made.
+    fn text(&mut self, text: &[u8]) {
+        self.bulk(text);
+    }
     /// Writes an error, with its code.
     fn error(&mut self, text: &str);
     /// Writes an integer.
@@ -43,6 +47,18 @@ pub trait ReplySink {
     }
     /// Writes a double.
     fn double(&mut self, number: f64);
+    /// Writes a boolean that a script returned.
+    fn boolean(&mut self, yes: bool) {
+        self.integer(i64::from(yes));
+    }
+    /// Writes the digits of a number of any size.
+    fn big_number(&mut self, digits: &[u8]) {
+        self.bulk(digits);
+    }
+    /// Writes text in a format that three letters name.
+    fn verbatim(&mut self, _format: [u8; 3], text: &[u8]) {
+        self.bulk(text);
+    }
     /// Begins an aggregate. Its replies follow.
     fn head(&mut self, head: Head, len: usize);
     /// Begins the next pair of [`Head::Pairs`].
@@ -65,10 +81,14 @@ impl Reply {
             Self::Nil => sink.nil(),
             Self::NilArray => sink.nil_array(),
             Self::Status(text) => sink.status(text),
+            Self::Text(text) => sink.text(text),
             Self::Error(text) => sink.error(text),
             Self::Int(number) => sink.integer(*number),
             Self::Bulk(bytes) => sink.bulk(bytes),
             Self::Double(number) => sink.double(*number),
+            Self::Bool(yes) => sink.boolean(*yes),
+            Self::BigNumber(digits) => sink.big_number(digits),
+            Self::Verbatim(format, text) => sink.verbatim(*format, text),
             Self::Array(items) => write_items(items, Head::Array, sink),
             Self::Set(items) => write_items(items, Head::Set, sink),
             Self::Map(pairs) => write_pairs(pairs, Head::Map, sink),

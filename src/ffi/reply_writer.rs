@@ -79,7 +79,7 @@ impl ReplyWriter {
         self.nodes.push(lsmkv_node { kind, flags: 0, num, off: 0, len: 0 });
     }
 
-    fn text(&mut self, kind: i32, text: &[u8]) {
+    fn bytes(&mut self, kind: i32, text: &[u8]) {
         let (off, len) = (self.arena.len() as u64, text.len() as u64);
         self.arena.extend_from_slice(text);
         self.nodes.push(lsmkv_node { kind, flags: 0, num: 0, off, len });
@@ -110,11 +110,15 @@ impl ReplySink for ReplyWriter {
     }
 
     fn status(&mut self, text: &'static str) {
-        self.text(LSMKV_REPLY_STATUS, text.as_bytes());
+        self.bytes(LSMKV_REPLY_STATUS, text.as_bytes());
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        self.bytes(LSMKV_REPLY_STATUS, text);
     }
 
     fn error(&mut self, text: &str) {
-        self.text(LSMKV_REPLY_ERROR, text.as_bytes());
+        self.bytes(LSMKV_REPLY_ERROR, text.as_bytes());
     }
 
     fn integer(&mut self, number: i64) {
@@ -122,7 +126,7 @@ impl ReplySink for ReplyWriter {
     }
 
     fn bulk(&mut self, bytes: &[u8]) {
-        self.text(LSMKV_REPLY_STR, bytes);
+        self.bytes(LSMKV_REPLY_STR, bytes);
     }
 
     fn double(&mut self, number: f64) {

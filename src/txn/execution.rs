@@ -16,7 +16,7 @@ use crate::options::SyncMode;
 use crate::txn::conflicts::KeyId;
 use crate::txn::overlay::Overlay;
 use crate::txn::store::Store;
-use crate::txn::stripes::{Held, Stripes};
+use crate::txn::stripes::{Held, LockFailure, Stripes};
 use crate::txn::tx::{ReadPoint, Tx};
 
 /// What a write may touch.
@@ -91,7 +91,7 @@ impl Store {
     }
 
     /// Locks these keys of these databases.
-    fn lock_keys<'k>(
+    pub(super) fn lock_keys<'k>(
         &self,
         keys: &(impl Iterator<Item = (u32, &'k [u8])> + Clone),
         deadline: Option<Instant>,
@@ -120,12 +120,12 @@ impl Store {
         hashes: impl Iterator<Item = u64>,
         deadline: Option<Instant>,
     ) -> Result<Held<'_>> {
-        self.stripes().lock_all(hashes, deadline).ok_or_else(too_late)
+        self.stripes().lock_all(hashes, deadline).map_err(refused)
     }
 
     /// Locks every key.
     pub(super) fn lock_every(&self, deadline: Option<Instant>) -> Result<Held<'_>> {
-        self.stripes().lock_every(deadline).ok_or_else(too_late)
+        self.stripes().lock_every(deadline).map_err(refused)
     }
 
     fn write_locked<T>(
@@ -193,8 +193,18 @@ impl Store {
     }
 }
 
-fn too_late() -> Error {
-    Error::new(ErrorKind::Timeout, "other writers held the keys for too long; nothing was changed")
+#[cold]
+fn refused(failure: LockFailure) -> Error {
+    match failure {
+        LockFailure::TooLate => Error::new(
+            ErrorKind::Timeout,
+            "other writers held the keys for too long; nothing was changed",
+        ),
+        LockFailure::SlowScript => Error::new(
+            ErrorKind::Busy,
+            "BUSY a slow script holds the keys; nothing was changed. SCRIPT KILL ends it.",
+        ),
+    }
 }
 
 /// The deadline of a wait for locks.

@@ -5,6 +5,8 @@
 //!   needed soon; `touched`: the keys that a transaction depends on;
 //! - `store`: what all handles share; `stripes`: locks by key; `execution`: reads, writes, commits;
 //! - `snapshot`: read points that stay; `running`, `transaction`: transactions; `watch`: WATCH;
+//! - `script`: how a script runs, under the locks of its keys or alone; `script_locks`: which locks
+//!   slow scripts hold;
 //! - `conflicts`, `revalidation`: whether a key was changed meanwhile;
 //! - `db`, `view`, `ticket`: the handle that users hold, what it reads, and its commits.
 
@@ -17,6 +19,8 @@ mod prefetch;
 mod record;
 mod revalidation;
 mod running;
+mod script;
+mod script_locks;
 mod snapshot;
 pub(crate) mod store;
 mod stripes;

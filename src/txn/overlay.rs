@@ -55,6 +55,8 @@ pub(crate) struct Overlay {
     savepoints: u32,
     bytes: usize,
     most_bytes: usize,
+    /// The option that sets the limit.
+    limited_by: &'static str,
     /// Some writes did not fit and are missing.
     overflowed: bool,
 }
@@ -77,6 +79,7 @@ impl Default for Overlay {
             savepoints: 0,
             bytes: 0,
             most_bytes: usize::MAX,
+            limited_by: "txn_max_bytes",
             overflowed: false,
         }
     }
@@ -113,6 +116,13 @@ impl Overlay {
     /// bytes.
     pub(crate) fn tracking(most_bytes: usize) -> Self {
         Self { touched: Some(Box::default()), most_bytes, ..Self::default() }
+    }
+
+    /// Makes an overlay for a script, which holds at most about this many bytes. It tracks keys if
+    /// others may change them meanwhile.
+    pub(crate) fn of_script(most_bytes: usize, tracks: bool) -> Self {
+        let touched = tracks.then(Box::default);
+        Self { touched, most_bytes, limited_by: "script_max_bytes", ..Self::default() }
     }
 
     pub(super) fn of(&self, tree: TreeId) -> Option<&Writes> {
@@ -171,6 +181,11 @@ impl Overlay {
 
     pub(super) fn most_bytes(&self) -> usize {
         self.most_bytes
+    }
+
+    /// The option that sets the limit.
+    pub(super) fn limited_by(&self) -> &'static str {
+        self.limited_by
     }
 
     /// Sets a savepoint. Until it is released or rolled back to, the overlay remembers what is

@@ -7,7 +7,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use crate::encoding::keys::Space;
-use crate::engine::Commit;
+use crate::engine::{Commit, Sequence};
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::conflicts::ConflictObserver;
 use crate::txn::execution::ChangeTracking;
@@ -132,20 +132,22 @@ impl Store {
             drop(held);
             held = self.lock_every(deadline)?;
         }
-        self.validate(state, &touched, maps)?;
+        self.validate(state.point.sequence(), state.point.changes(), &touched, maps)?;
         let commit = self.commit(&state.overlay, ChangeTracking::Noted)?;
         drop(held);
         Ok(commit)
     }
 
-    fn validate(
+    /// Fails if a touched key was changed since a read point. `mapping`: how often the mapping of
+    /// databases had changed by then; `maps`: the writes change it.
+    pub(super) fn validate(
         &self,
-        state: &TransactionState,
+        since: Sequence,
+        mapping: u64,
         touched: &Ref<'_, Touched>,
         maps: bool,
     ) -> Result<()> {
-        let since = state.point.sequence();
-        if maps && self.spaces().changes() != state.point.changes() {
+        if maps && self.spaces().changes() != mapping {
             return Err(conflict("a database was emptied or swapped meanwhile"));
         }
         let changes = self.conflicts().changes();

@@ -1,7 +1,8 @@
 //! The state that all handles of one open store share.
 
-use std::sync::Arc;
+use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::engine::Engine;
 use crate::error::Result;
@@ -13,6 +14,7 @@ use crate::keyspace::packing::PackingLimits;
 use crate::keyspace::read_clock::ReadClock;
 use crate::keyspace::reclaimed::RemovedTotals;
 use crate::keyspace::scan_cursors::ScanCursors;
+use crate::keyspace::script_limits::ScriptLimits;
 use crate::keyspace::spaces::Spaces;
 use crate::options::SyncMode;
 use crate::txn::conflicts::Conflicts;
@@ -25,6 +27,8 @@ pub(crate) struct Store {
     key_counts: KeyCounts,
     conflicts: Arc<Conflicts>,
     turns: AtomicU64,
+    /// What the script engine keeps for this store.
+    script_state: OnceLock<Arc<dyn Any + Send + Sync>>,
     #[cfg(test)]
     spills: crate::keyspace::spills::Spills,
 }
@@ -42,16 +46,19 @@ pub(crate) struct StoreParts {
     pub(crate) sync: SyncMode,
     pub(crate) txn_max_bytes: usize,
     pub(crate) spare_bytes: usize,
+    pub(crate) scripts: ScriptLimits,
 }
 
 impl Store {
     pub(crate) fn new(parts: StoreParts) -> Self {
+        let stripes = Stripes::new(parts.scripts.busy_after);
         Self {
             parts,
-            stripes: Stripes::new(),
+            stripes,
             key_counts: KeyCounts::default(),
             conflicts: Arc::default(),
             turns: AtomicU64::new(0),
+            script_state: OnceLock::new(),
             #[cfg(test)]
             spills: Default::default(),
         }
@@ -64,6 +71,12 @@ impl Store {
     /// True for about one of `n` calls, in an order that no caller can be in step with.
     pub(crate) fn one_in(&self, n: u64) -> bool {
         SplitMix64::new(self.turns.fetch_add(1, Ordering::Relaxed)).one_in(n)
+    }
+
+    /// A number that differs from call to call.
+    pub(crate) fn random_seed(&self) -> u64 {
+        let turn = self.turns.fetch_add(1, Ordering::Relaxed);
+        SplitMix64::new(turn ^ self.clock().now().rotate_left(32)).next_u64()
     }
 
     /// The most bytes that a command may write beyond what it was asked to: a quarter of the log's
@@ -117,6 +130,16 @@ impl Store {
     /// The most bytes of pending writes that a transaction may hold.
     pub(crate) fn txn_max_bytes(&self) -> usize {
         self.parts.txn_max_bytes
+    }
+
+    /// What a script may take.
+    pub(crate) fn script_limits(&self) -> ScriptLimits {
+        self.parts.scripts
+    }
+
+    /// What the script engine keeps for this store. The first call makes it.
+    pub(crate) fn script_state<T: Any + Send + Sync + Default>(&self) -> Option<&T> {
+        self.script_state.get_or_init(|| Arc::new(T::default())).downcast_ref()
     }
 
     /// What compaction filters have removed.

@@ -3,14 +3,20 @@
 //!
 //! Two keys may share a stripe. A thread that needs several takes them in ascending order, each
 //! only once.
+//!
+//! Whoever waits looks now and then whether a slow script holds the stripe, and then gives up.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
+use crate::txn::script_locks::ScriptLocks;
+
 /// Enough that writers of different keys rarely meet. A power of two.
-const STRIPES: usize = 256;
+pub(super) const STRIPES: usize = 256;
+/// How often a thread that waits looks for a slow script.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A lock on a cache line of its own, so that neighbours do not slow each other down.
 #[derive(Debug, Default)]
@@ -19,14 +25,32 @@ struct Stripe(Mutex<()>);
 
 /// The locks of one store.
 #[derive(Debug)]
-pub(super) struct Stripes(Box<[Stripe]>);
+pub(super) struct Stripes {
+    stripes: Box<[Stripe]>,
+    scripts: ScriptLocks,
+}
+
+/// Why a thread does not get its stripes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LockFailure {
+    /// The deadline passed.
+    TooLate,
+    /// A slow script holds one of them.
+    SlowScript,
+}
 
 /// Held stripes. They are released together.
 pub(super) type Held<'a> = SmallVec<[MutexGuard<'a, ()>; 1]>;
 
 impl Stripes {
-    pub(super) fn new() -> Self {
-        Self((0..STRIPES).map(|_| Stripe::default()).collect())
+    pub(super) fn new(scripts_slow_after: Option<Duration>) -> Self {
+        let stripes = (0..STRIPES).map(|_| Stripe::default()).collect();
+        Self { stripes, scripts: ScriptLocks::new(scripts_slow_after) }
+    }
+
+    /// The scripts that hold stripes.
+    pub(super) fn scripts(&self) -> &ScriptLocks {
+        &self.scripts
     }
 
     /// The stripe of a key with this hash.
@@ -34,31 +58,65 @@ impl Stripes {
         usize::try_from(hash % STRIPES as u64).unwrap_or(0)
     }
 
-    /// Waits until no other writer holds a stripe of the keys with these hashes; `None` if the
-    /// deadline passed first.
+    /// Waits until no other writer holds a stripe of the keys with these hashes. Fails if the
+    /// deadline passes first or a slow script holds one.
     pub(super) fn lock_all(
         &self,
         mut hashes: impl Iterator<Item = u64>,
         deadline: Option<Instant>,
-    ) -> Option<Held<'_>> {
+    ) -> Result<Held<'_>, LockFailure> {
         let mut wanted = Wanted::default();
         match (hashes.next(), hashes.next()) {
             (Some(only), None) => {
-                let stripe = self.0.get(Self::index(only))?;
-                return stripe.lock(deadline).map(|guard| Held::from_buf([guard]));
+                return self.lock(Self::index(only), deadline).map(|guard| Held::from_buf([guard]));
             }
             first => {
                 let first = [first.0, first.1].into_iter().flatten();
                 first.chain(hashes).for_each(|hash| wanted.add(Self::index(hash)));
             }
         }
-        let stripes = wanted.ascending().filter_map(|index| self.0.get(index));
-        stripes.map(|stripe| stripe.lock(deadline)).collect()
+        wanted.ascending().map(|index| self.lock(index, deadline)).collect()
     }
 
-    /// Waits until there is no other writer; `None` if the deadline passed first.
-    pub(super) fn lock_every(&self, deadline: Option<Instant>) -> Option<Held<'_>> {
-        self.0.iter().map(|stripe| stripe.lock(deadline)).collect()
+    /// Waits until there is no other writer. Fails if the deadline passes first or a slow script
+    /// holds a stripe.
+    pub(super) fn lock_every(&self, deadline: Option<Instant>) -> Result<Held<'_>, LockFailure> {
+        (0..STRIPES).map(|index| self.lock(index, deadline)).collect()
+    }
+
+    #[inline]
+    fn lock(
+        &self,
+        index: usize,
+        deadline: Option<Instant>,
+    ) -> Result<MutexGuard<'_, ()>, LockFailure> {
+        let stripe = self.stripes.get(index).ok_or(LockFailure::TooLate)?;
+        match stripe.0.try_lock() {
+            Some(guard) => Ok(guard),
+            None => self.wait(index, stripe, deadline),
+        }
+    }
+
+    #[cold]
+    fn wait<'s>(
+        &self,
+        index: usize,
+        stripe: &'s Stripe,
+        deadline: Option<Instant>,
+    ) -> Result<MutexGuard<'s, ()>, LockFailure> {
+        loop {
+            let look = Instant::now() + LOOK_EVERY;
+            let until = deadline.map_or(look, |deadline| deadline.min(look));
+            if let Some(guard) = stripe.0.try_lock_until(until) {
+                return Ok(guard);
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(LockFailure::TooLate);
+            }
+            if self.scripts.is_slow(index) {
+                return Err(LockFailure::SlowScript);
+            }
+        }
     }
 }
 
@@ -85,50 +143,40 @@ impl Wanted {
     }
 }
 
-impl Stripe {
-    #[inline]
-    fn lock(&self, deadline: Option<Instant>) -> Option<MutexGuard<'_, ()>> {
-        match deadline {
-            None => Some(self.0.lock()),
-            Some(deadline) => self.0.try_lock_until(deadline),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn writers_of_one_key_exclude_each_other_and_others_do_not() {
-        let stripes = Stripes::new();
+        let stripes = Stripes::new(None);
         let held = stripes.lock_all([5, 5, 5 + STRIPES as u64].into_iter(), None).unwrap();
-        assert!(stripes.0[5].0.try_lock().is_none());
-        assert!(stripes.0[6].0.try_lock().is_some());
+        assert!(stripes.stripes[5].0.try_lock().is_none());
+        assert!(stripes.stripes[6].0.try_lock().is_some());
         drop(held);
-        assert!(stripes.0[5].0.try_lock().is_some());
+        assert!(stripes.stripes[5].0.try_lock().is_some());
     }
 
     #[test]
     fn every_hash_has_a_stripe_and_all_can_be_held() {
-        let stripes = Stripes::new();
+        let stripes = Stripes::new(None);
         for hash in [0, 255, 256, u64::MAX] {
             assert_eq!(stripes.lock_all([hash].into_iter(), None).unwrap().len(), 1);
         }
         let all = stripes.lock_every(None).unwrap();
-        assert!(stripes.0.iter().all(|stripe| stripe.0.try_lock().is_none()));
+        assert!(stripes.stripes.iter().all(|stripe| stripe.0.try_lock().is_none()));
         drop(all);
     }
 
     #[test]
     fn who_waits_no_longer_than_to_a_deadline_holds_nothing_afterwards() {
-        let stripes = Stripes::new();
+        let stripes = Stripes::new(None);
         let held = stripes.lock_all([5].into_iter(), None).unwrap();
         let soon = || Some(Instant::now() + std::time::Duration::from_millis(1));
-        assert!(stripes.lock_all([4, 5].into_iter(), soon()).is_none());
-        assert!(stripes.lock_every(soon()).is_none());
-        assert!(stripes.0[4].0.try_lock().is_some());
+        assert!(stripes.lock_all([4, 5].into_iter(), soon()).is_err());
+        assert!(stripes.lock_every(soon()).is_err());
+        assert!(stripes.stripes[4].0.try_lock().is_some());
         drop(held);
-        assert!(stripes.lock_all([4, 5].into_iter(), soon()).is_some());
+        assert!(stripes.lock_all([4, 5].into_iter(), soon()).is_ok());
     }
 }

@@ -42,6 +42,21 @@ pub(crate) struct Tx<'a> {
     /// The collection that was saved last, and its space. Commands that run together often return
     /// to the same one. Any other write of a record clears it.
     recent: Option<(Space, Collection)>,
+    /// Whether a script that runs here may be started again alone.
+    restartable: bool,
+    /// Whether the script asked for that.
+    wants_alone: bool,
+    /// What a second run of a script has from the first.
+    script_start: Option<ScriptStart>,
+}
+
+/// What both runs of a script that starts again have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScriptStart {
+    /// The seed of its random numbers.
+    pub(crate) seed: u64,
+    /// The time that it sees, in milliseconds since 1970.
+    pub(crate) now: u64,
 }
 
 /// Where a [`Tx`] reads: a reader, a time and a database.
@@ -55,8 +70,9 @@ pub(crate) struct ReadPoint {
     pub(crate) as_of_reader: bool,
 }
 
-fn too_large(most_bytes: usize) -> Error {
-    let message = format!("ERR the transaction would exceed {most_bytes} bytes: see txn_max_bytes");
+fn too_large(most_bytes: usize, option: &str) -> Error {
+    let what = if option == "script_max_bytes" { "script" } else { "transaction" };
+    let message = format!("ERR the {what} would exceed {most_bytes} bytes: see {option}");
     Error::new(ErrorKind::TooLarge, message)
 }
 
@@ -74,7 +90,40 @@ impl<'a> Tx<'a> {
             overlay,
             several: false,
             recent: None,
+            restartable: false,
+            wants_alone: false,
+            script_start: None,
         }
+    }
+
+    /// Prepares for a script. `restartable`: it may ask to be started again alone.
+    pub(super) fn start_script(&mut self, start: ScriptStart, restartable: bool) {
+        (self.script_start, self.restartable) = (Some(start), restartable);
+    }
+
+    /// The seed of a script's random numbers.
+    pub(crate) fn script_seed(&self) -> u64 {
+        self.script_start.map_or_else(|| self.store.random_seed(), |start| start.seed)
+    }
+
+    /// The time that a script sees, in milliseconds since 1970.
+    pub(crate) fn script_time(&self) -> u64 {
+        self.script_start.map_or(self.now, |start| start.now)
+    }
+
+    /// Whether a script that needs to be alone must be started again.
+    pub(crate) fn is_restartable(&self) -> bool {
+        self.restartable
+    }
+
+    /// Asks for the script to be started again alone.
+    pub(crate) fn restart_alone(&mut self) {
+        self.wants_alone = true;
+    }
+
+    /// Whether the script asked to be started again alone.
+    pub(super) fn wants_alone(&self) -> bool {
+        self.wants_alone
     }
 
     /// Keeps a collection that was just saved for the next command that asks for it.
@@ -108,7 +157,7 @@ impl<'a> Tx<'a> {
         let savepoint = self.overlay.savepoint();
         let mut result = work(self);
         if self.overlay.is_too_large() {
-            result = Err(too_large(self.overlay.most_bytes()));
+            result = Err(too_large(self.overlay.most_bytes(), self.overlay.limited_by()));
         }
         match result {
             Ok(_) => self.overlay.release(&savepoint),

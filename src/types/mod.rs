@@ -15,7 +15,7 @@ mod collection_builder;
 mod copy;
 mod databases;
 mod expire;
-mod glob;
+pub(crate) mod glob;
 mod hash;
 mod iterate;
 mod key;

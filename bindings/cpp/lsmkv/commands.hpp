@@ -932,6 +932,57 @@ public:
         });
     }
 
+    // Scripts
+    /// EVALSHA_RO: runs a script that only reads, by its SHA-1 digest in 40 hexadecimal digits.
+    /// keys and args are its tables KEYS and ARGV. Returns what the script returns.
+    std::optional<Reply> evalsha_ro(std::string_view sha1, const Strings &keys = {},
+        const Strings &args = {}) const {
+        return try_evalsha_ro(sha1, keys, args).value();
+    }
+    Result<std::optional<Reply>> try_evalsha_ro(std::string_view sha1, const Strings &keys = {},
+        const Strings &args = {}) const noexcept {
+        return Result<std::optional<Reply>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_evalsha_ro(raw(), sha1.data(), sha1.size(), keys.data(), keys.size(),
+                args.data(), args.size(), out, err);
+        });
+    }
+    /// EVAL_RO: runs a Lua script that only reads. keys and args are its tables KEYS and ARGV.
+    /// Returns what the script returns.
+    std::optional<Reply> eval_ro(std::string_view script, const Strings &keys = {},
+        const Strings &args = {}) const {
+        return try_eval_ro(script, keys, args).value();
+    }
+    Result<std::optional<Reply>> try_eval_ro(std::string_view script, const Strings &keys = {},
+        const Strings &args = {}) const noexcept {
+        return Result<std::optional<Reply>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_eval_ro(raw(), script.data(), script.size(), keys.data(), keys.size(),
+                args.data(), args.size(), out, err);
+        });
+    }
+    /// FCALL_RO: runs a function of a library that only reads. keys and args are its two arguments.
+    /// Returns what the function returns.
+    std::optional<Reply> fcall_ro(std::string_view function, const Strings &keys = {},
+        const Strings &args = {}) const {
+        return try_fcall_ro(function, keys, args).value();
+    }
+    Result<std::optional<Reply>> try_fcall_ro(std::string_view function, const Strings &keys = {},
+        const Strings &args = {}) const noexcept {
+        return Result<std::optional<Reply>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_fcall_ro(raw(), function.data(), function.size(), keys.data(), keys.size(),
+                args.data(), args.size(), out, err);
+        });
+    }
+    /// SCRIPT LOAD: compiles a Lua script and keeps it, so that EVALSHA can run it. Returns the
+    /// SHA-1 digest of the script in 40 hexadecimal digits.
+    Value script_load(std::string_view script) const {
+        return try_script_load(script).value();
+    }
+    Result<Value> try_script_load(std::string_view script) const noexcept {
+        return Result<Value>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_script_load(raw(), script.data(), script.size(), out, err);
+        });
+    }
+
 private:
     lsmkv_db *raw() const noexcept { return static_cast<const Self *>(this)->handle(); }
 };
@@ -2093,6 +2144,48 @@ public:
             return lsmkv_sort_store(raw(), key.data(), key.size(), destination.data(),
                 destination.size(), detail::MaybeSlice(by), get.data(), get.size(), offset, count,
                 flags, out, err);
+        });
+    }
+
+    // Scripts
+    /// EVAL: runs a Lua script as one command. keys and args are its tables KEYS and ARGV. If the
+    /// script fails, none of its writes remains, unless the option script_keeps_writes is on.
+    /// Returns what the script returns.
+    std::optional<Reply> eval(std::string_view script, const Strings &keys = {},
+        const Strings &args = {}) {
+        return try_eval(script, keys, args).value();
+    }
+    Result<std::optional<Reply>> try_eval(std::string_view script, const Strings &keys = {},
+        const Strings &args = {}) noexcept {
+        return Result<std::optional<Reply>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_eval(raw(), script.data(), script.size(), keys.data(), keys.size(),
+                args.data(), args.size(), out, err);
+        });
+    }
+    /// EVALSHA: runs a script that the store knows, by its SHA-1 digest in 40 hexadecimal digits.
+    /// keys and args are its tables KEYS and ARGV. Returns what the script returns.
+    std::optional<Reply> evalsha(std::string_view sha1, const Strings &keys = {},
+        const Strings &args = {}) {
+        return try_evalsha(sha1, keys, args).value();
+    }
+    Result<std::optional<Reply>> try_evalsha(std::string_view sha1, const Strings &keys = {},
+        const Strings &args = {}) noexcept {
+        return Result<std::optional<Reply>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_evalsha(raw(), sha1.data(), sha1.size(), keys.data(), keys.size(),
+                args.data(), args.size(), out, err);
+        });
+    }
+    /// FCALL: runs a function of a library, which FUNCTION LOAD stored, as one command. keys and
+    /// args are its two arguments. Returns what the function returns.
+    std::optional<Reply> fcall(std::string_view function, const Strings &keys = {},
+        const Strings &args = {}) {
+        return try_fcall(function, keys, args).value();
+    }
+    Result<std::optional<Reply>> try_fcall(std::string_view function, const Strings &keys = {},
+        const Strings &args = {}) noexcept {
+        return Result<std::optional<Reply>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_fcall(raw(), function.data(), function.size(), keys.data(), keys.size(),
+                args.data(), args.size(), out, err);
         });
     }
 

@@ -159,13 +159,18 @@ impl<'a> Writer<'a> {
 
     /// Writes text for a person, which has a type of its own in RESP3.
     pub(crate) fn verbatim(&mut self, text: &str) {
+        self.write_verbatim(*b"txt", text.as_bytes());
+    }
+
+    fn write_verbatim(&mut self, format: [u8; 3], text: &[u8]) {
         if !self.is_resp3() {
-            return self.bulk(text.as_bytes());
+            return self.bulk(text);
         }
         if self.has_room(text.len() + FRAME) {
             self.put_number(b'=', text.len() + 4);
-            self.out.extend_from_slice(b"txt:");
-            self.out.extend_from_slice(text.as_bytes());
+            self.out.extend_from_slice(&format);
+            self.out.push(b':');
+            self.out.extend_from_slice(text);
             self.out.extend_from_slice(b"\r\n");
         }
     }
@@ -240,6 +245,11 @@ impl ReplySink for Writer<'_> {
         self.status(text);
     }
 
+    fn text(&mut self, text: &[u8]) {
+        let blank = |byte: &u8| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte };
+        self.line(b'+', &text.iter().map(blank).collect::<Vec<u8>>());
+    }
+
     fn error(&mut self, text: &str) {
         self.error(text);
     }
@@ -254,6 +264,24 @@ impl ReplySink for Writer<'_> {
 
     fn double(&mut self, number: f64) {
         self.double(number);
+    }
+
+    fn boolean(&mut self, yes: bool) {
+        match self.is_resp3() {
+            true => self.line(b'#', if yes { b"t" } else { b"f" }),
+            false => self.integer(i64::from(yes)),
+        }
+    }
+
+    fn big_number(&mut self, digits: &[u8]) {
+        match self.is_resp3() {
+            true => self.line(b'(', digits),
+            false => self.bulk(digits),
+        }
+    }
+
+    fn verbatim(&mut self, format: [u8; 3], text: &[u8]) {
+        self.write_verbatim(format, text);
     }
 
     fn head(&mut self, head: Head, len: usize) {

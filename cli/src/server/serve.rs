@@ -96,7 +96,9 @@ impl fmt::Display for BindAddress {
 
 impl ServeArgs {
     fn options(&self) -> Result<Options, Failure> {
-        let mut options = self.store.options.to_options()?;
+        // As Redis does, and as its clients expect.
+        let defaults = Options { script_keeps_writes: true, ..Options::default() };
+        let mut options = self.store.options.applied_to(defaults)?;
         if let Some(mode) = &self.sync {
             options.set("sync", mode).map_err(|error| Failure::usage(error.message()))?;
         }
@@ -151,6 +153,8 @@ impl ServeArgs {
             SyncMode::Off => "no",
         };
         settings.set_initial("appendfsync", &flushes);
+        settings.set_initial("lua-time-limit", &options.script_busy_ms);
+        settings.set_initial("busy-reply-threshold", &options.script_busy_ms);
         settings
     }
 

@@ -39,8 +39,12 @@ fn write_raw(reply: &Reply, out: &mut impl Write) -> io::Result<()> {
         Reply::Status(text) => writeln!(out, "{text}"),
         Reply::Error(text) => writeln!(out, "{text}"),
         Reply::Int(number) => writeln!(out, "{number}"),
+        Reply::Bool(yes) => writeln!(out, "{yes}"),
         Reply::Double(number) => writeln!(out, "{}", Reply::double_text(*number)),
-        Reply::Bulk(bytes) => {
+        Reply::Bulk(bytes)
+        | Reply::Text(bytes)
+        | Reply::BigNumber(bytes)
+        | Reply::Verbatim(_, bytes) => {
             out.write_all(bytes)?;
             writeln!(out)
         }
@@ -63,7 +67,11 @@ fn json_of(reply: &Reply) -> Value {
         // JSON has no infinity.
         Reply::Double(number) => serde_json::Number::from_f64(*number)
             .map_or_else(|| Value::from(Reply::double_text(*number)), Value::Number),
-        Reply::Bulk(bytes) => encode_json(bytes),
+        Reply::Bool(yes) => Value::from(*yes),
+        Reply::Bulk(bytes)
+        | Reply::Text(bytes)
+        | Reply::BigNumber(bytes)
+        | Reply::Verbatim(_, bytes) => encode_json(bytes),
         Reply::Array(items) | Reply::Set(items) => items.iter().map(json_of).collect(),
         Reply::Pairs(pairs) => pairs.iter().map(|(a, b)| json!([json_of(a), json_of(b)])).collect(),
         Reply::Map(pairs) => json_of_map(pairs),
@@ -128,7 +136,10 @@ impl Readable {
             Reply::Error(text) => (RED, format!("(error) {text}")),
             Reply::Int(number) => (YELLOW, format!("(integer) {number}")),
             Reply::Double(number) => (YELLOW, format!("(double) {}", Reply::double_text(*number))),
-            Reply::Bulk(bytes) => ("", quoted(bytes)),
+            Reply::Bool(yes) => (YELLOW, format!("({yes})")),
+            Reply::BigNumber(digits) => (YELLOW, String::from_utf8_lossy(digits).into_owned()),
+            Reply::Text(text) => (GREEN, String::from_utf8_lossy(text).into_owned()),
+            Reply::Bulk(bytes) | Reply::Verbatim(_, bytes) => ("", quoted(bytes)),
             Reply::Array(items) if items.is_empty() => (DIM, "(empty array)".to_owned()),
             Reply::Set(items) if items.is_empty() => (DIM, "(empty set)".to_owned()),
             Reply::Map(pairs) if pairs.is_empty() => (DIM, "(empty hash)".to_owned()),

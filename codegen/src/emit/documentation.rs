@@ -31,6 +31,7 @@ fn row(described: &Described) -> String {
         Access::Read => String::new(),
         Access::Write => "Writes. ".to_owned(),
         Access::Alone => "Writes, *alone*. ".to_owned(),
+        Access::Script => "May write. ".to_owned(),
         Access::AloneWith(word) => format!("Writes; *alone* with {word}. "),
     };
     let syntax = match syntax(command.args) {

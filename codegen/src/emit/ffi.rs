@@ -371,7 +371,9 @@ fn argument(function: &Function, name: &str) -> Result<String, String> {
     let parameter = function.parameter(name)?;
     Ok(match parameter.kind {
         ParameterKind::Key | ParameterKind::Bytes => format!("argv.push({name});\n"),
-        ParameterKind::Keys | ParameterKind::Items => format!("argv.extend(&{name});\n"),
+        ParameterKind::Keys | ParameterKind::Items | ParameterKind::AnyItems(_) => {
+            format!("argv.extend(&{name});\n")
+        }
         ParameterKind::Choice(_) => format!("argv.word({name});\n"),
         ParameterKind::Scored => {
             return Err(format!(

@@ -41,7 +41,7 @@ fn text(command: &Command) -> String {
         Access::Write | Access::AloneWith(_) => {
             format!("self.write({}, {call})", locked_keys(command.args))
         }
-        Access::Alone => format!("self.write_alone({call})"),
+        Access::Alone | Access::Script => format!("self.write_alone({call})"),
     };
     format!(
         "{}pub fn {name}(&self{parameters}) -> Result<{}> {{ {run} }}\n\n",

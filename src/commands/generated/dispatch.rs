@@ -7,7 +7,7 @@ use crate::commands::{parse, schema, stream};
 use crate::types::{BitOp, InsertPosition, Side};
 
 /// Every command, by family and name.
-pub(crate) static ENTRIES: [&Entry; 140] = [
+pub(crate) static ENTRIES: [&Entry; 148] = [
     &APPEND,
     &DECR,
     &DECRBY,
@@ -148,6 +148,14 @@ pub(crate) static ENTRIES: [&Entry; 140] = [
     &ZSCAN,
     &SORT,
     &SORT_RO,
+    &EVAL,
+    &EVALSHA,
+    &EVALSHA_RO,
+    &EVAL_RO,
+    &FCALL,
+    &FCALL_RO,
+    &FUNCTION,
+    &SCRIPT,
 ];
 
 pub(crate) static APPEND: Entry = Entry {
@@ -1044,3 +1052,29 @@ pub(crate) static SORT: Entry =
 
 pub(crate) static SORT_RO: Entry =
     Entry { command: &schema::sort::GROUP.commands[1], run: Run::Stream(parse::sort::sort_ro) };
+
+pub(crate) static EVAL: Entry =
+    Entry { command: &schema::script::GROUP.commands[0], run: Run::Reply(parse::script::eval) };
+
+pub(crate) static EVALSHA: Entry =
+    Entry { command: &schema::script::GROUP.commands[1], run: Run::Reply(parse::script::evalsha) };
+
+pub(crate) static EVALSHA_RO: Entry = Entry {
+    command: &schema::script::GROUP.commands[2],
+    run: Run::Reply(parse::script::evalsha_ro),
+};
+
+pub(crate) static EVAL_RO: Entry =
+    Entry { command: &schema::script::GROUP.commands[3], run: Run::Reply(parse::script::eval_ro) };
+
+pub(crate) static FCALL: Entry =
+    Entry { command: &schema::script::GROUP.commands[4], run: Run::Reply(parse::script::fcall) };
+
+pub(crate) static FCALL_RO: Entry =
+    Entry { command: &schema::script::GROUP.commands[5], run: Run::Reply(parse::script::fcall_ro) };
+
+pub(crate) static FUNCTION: Entry =
+    Entry { command: &schema::script::GROUP.commands[6], run: Run::Reply(parse::script::function) };
+
+pub(crate) static SCRIPT: Entry =
+    Entry { command: &schema::script::GROUP.commands[7], run: Run::Reply(parse::script::script) };

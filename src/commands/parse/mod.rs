@@ -6,6 +6,7 @@ pub(super) mod hash;
 pub(super) mod key;
 pub(super) mod list;
 pub(super) mod scan;
+pub(super) mod script;
 pub(super) mod set;
 pub(super) mod sort;
 pub(super) mod string;

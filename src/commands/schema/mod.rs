@@ -14,6 +14,7 @@ pub(crate) mod hash;
 pub(crate) mod key;
 pub(crate) mod list;
 pub(crate) mod scan;
+pub(crate) mod script;
 pub(crate) mod set;
 pub(crate) mod sort;
 pub(crate) mod string;
@@ -32,4 +33,5 @@ pub(crate) const GROUPS: &[Group] = &[
     key::GROUP,
     scan::GROUP,
     sort::GROUP,
+    script::GROUP,
 ];

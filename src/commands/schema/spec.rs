@@ -50,6 +50,9 @@ pub(crate) enum Access {
     /// Writes the keys it names, under their locks; any key, alone, if this word is among the
     /// arguments.
     AloneWith(&'static str),
+    /// Runs a script: writes the keys it names, under their locks, and others that it checks at the
+    /// commit.
+    Script,
 }
 
 /// An argument, or a group of arguments, in the order in which they come.
@@ -167,6 +170,8 @@ impl Flags {
     pub(crate) const ANY_TYPE: Self = Self(4);
     /// A strict batch fails if a key of this command is missing.
     pub(crate) const STRICT: Self = Self(8);
+    /// A script may not call it.
+    pub(crate) const NO_SCRIPT: Self = Self(16);
 
     /// The union of both sets of properties.
     pub(crate) const fn and(self, other: Self) -> Self {

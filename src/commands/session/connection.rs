@@ -51,7 +51,7 @@ pub(super) fn check((which, command): Known, argv: &[&[u8]]) -> Result<()> {
 }
 
 /// Parses the number of a database. The caller checks that it exists.
-pub(super) fn database(args: &mut Args<'_>) -> Result<u32> {
+pub(in crate::commands) fn database(args: &mut Args<'_>) -> Result<u32> {
     let bounds = format!(", value must between {} and {}", i32::MIN, i32::MAX);
     let number = i32::try_from(args.integer()?).map_err(|_| out_of_range(&bounds))?;
     u32::try_from(number)

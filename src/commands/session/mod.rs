@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::txn::Db;
 use crate::txn::watch::Watches;
 use connection::Connection;
+pub(super) use connection::database;
 use queue::{Answers, Into, Queue, Queued};
 
 /// A connection command with its entry.

@@ -5,6 +5,7 @@ mod hash;
 mod key;
 mod list;
 mod scan;
+mod script;
 mod set;
 mod sort;
 mod string;

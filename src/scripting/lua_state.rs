@@ -1,0 +1,161 @@
+//! A Lua state with its sandbox and the scripts compiled in it. A store keeps a few of them; each
+//! runs one script at a time.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use mlua::chunk::ChunkMode;
+use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
+
+use super::cache::Script;
+use super::engine::{invalid, lua_failure};
+use super::failure::{place, reply_error, reveal};
+use super::libraries::cjson::{self, SharedSettings};
+use super::libraries::{self, Random};
+use super::sha1::sha1_hex;
+use super::watchdog;
+use crate::commands::scripts::is_command;
+use crate::error::Result;
+use crate::keyspace::script_limits::ScriptLimits;
+use watchdog::{Stopped, Watch};
+
+const SANDBOX: &str = include_str!("sandbox.lua");
+/// The name that Redis gives to scripts in error messages.
+pub(super) const SCRIPT_NAME: &str = "@user_script";
+/// The most scripts that are kept compiled in one state.
+const MOST_COMPILED: usize = 512;
+/// The time that a library may take to load, as in Redis.
+const LOAD_TIME: Duration = Duration::from_millis(500);
+/// The version of Redis whose scripts run here.
+const REDIS_VERSION: (&str, u32) = ("7.0.15", 0x0007_000F);
+
+/// A Lua state.
+pub(super) struct LuaState {
+    pub(super) lua: Lua,
+    /// The globals, where KEYS and ARGV are set.
+    pub(super) globals: Table,
+    /// The real table behind `redis`, where `call` and `pcall` are set for each run.
+    pub(super) redis: Table,
+    /// Runs a script and adds to its error where it happened.
+    pub(super) run: Function,
+    pub(super) run_function: Function,
+    load_library: Function,
+    pub(super) watch: Arc<Watch>,
+    pub(super) shared: Arc<Shared>,
+    compiled: HashMap<String, Function>,
+    /// The libraries of functions that were loaded.
+    pub(super) functions: super::functions::LoadedFunctions,
+}
+
+/// What native functions of the state read and change.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// The protocol that `redis.setresp` chose, 2 or 3.
+    pub(super) protocol: AtomicU8,
+    random: Arc<Random>,
+    cjson: SharedSettings,
+}
+
+impl Shared {
+    /// Prepares for the next script, whose `math.random` begins with this seed.
+    pub(super) fn reset(&self, seed: u64) {
+        self.protocol.store(2, Ordering::Relaxed);
+        self.random.seed(seed);
+        cjson::reset(&self.cjson);
+    }
+}
+
+impl LuaState {
+    /// Makes a state with its sandbox.
+    pub(super) fn new(limits: ScriptLimits) -> mlua::Result<Self> {
+        let lua = open()?;
+        let shared = Arc::new(Shared::default());
+        let native = native_functions(&lua, &shared)?;
+        let chunk = lua.load(SANDBOX).set_name("=sandbox").set_mode(ChunkMode::Text);
+        let sandbox: Table = chunk.call(native)?;
+        lua.set_globals(sandbox.raw_get("globals")?)?;
+        lua.set_memory_limit(limits.max_memory)?;
+        Ok(Self {
+            globals: sandbox.raw_get("real")?,
+            redis: sandbox.raw_get("redis")?,
+            run: sandbox.raw_get("run")?,
+            run_function: sandbox.raw_get("run_function")?,
+            load_library: sandbox.raw_get("load_library")?,
+            watch: watchdog::watch(&lua)?,
+            shared,
+            compiled: HashMap::new(),
+            functions: Default::default(),
+            lua,
+        })
+    }
+
+    /// The compiled form of a script.
+    pub(super) fn compiled(&mut self, script: &Script) -> mlua::Result<Function> {
+        if let Some(function) = self.compiled.get(&script.sha1) {
+            return Ok(function.clone());
+        }
+        let function = self.compile(&script.source, SCRIPT_NAME)?;
+        if self.compiled.len() >= MOST_COMPILED {
+            self.compiled.clear();
+        }
+        self.compiled.insert(script.sha1.clone(), function.clone());
+        Ok(function)
+    }
+
+    /// Runs the code of a library. Returns whether it succeeded, and the functions that it
+    /// registered or its error.
+    pub(super) fn load_library(&self, chunk: &Function) -> Result<(bool, Value)> {
+        self.shared.reset(0);
+        self.watch.start(Some(LOAD_TIME));
+        let ran = catch_unwind(AssertUnwindSafe(|| self.load_library.call(chunk)));
+        match ran {
+            Ok(result) => result.map_err(|error| lua_failure(&error)),
+            Err(payload) if payload.is::<Stopped>() => Err(invalid("ERR FUNCTION LOAD timeout")),
+            Err(payload) => resume_unwind(payload),
+        }
+    }
+
+    /// Compiles text. Bytecode is refused.
+    pub(super) fn compile(&self, source: &[u8], name: &str) -> mlua::Result<Function> {
+        let chunk = self.lua.load(source).set_name(name).set_mode(ChunkMode::Text);
+        chunk.into_function()
+    }
+}
+
+/// A state with the libraries of Lua that the sandbox needs. The sandbox removes the others.
+fn open() -> mlua::Result<Lua> {
+    let options = LuaOptions::new().catch_rust_panics(false);
+    let lua = Lua::new_with(StdLib::TABLE | StdLib::STRING | StdLib::MATH, options)?;
+    Ok(lua)
+}
+
+fn native_functions(lua: &Lua, shared: &Arc<Shared>) -> mlua::Result<Table> {
+    let native = lua.create_table()?;
+    native.raw_set("version", REDIS_VERSION.0)?;
+    native.raw_set("version_number", REDIS_VERSION.1)?;
+    native.raw_set("reveal", lua.create_function(|lua, error: Value| reveal(lua, &error))?)?;
+    native.raw_set("place", lua.create_function(|lua, ()| Ok(place(lua).unzip()))?)?;
+    let sha1 = |lua: &Lua, args: mlua::MultiValue| match args.iter().collect::<Vec<_>>().as_slice()
+    {
+        [text] => {
+            let text = lua.coerce_string((*text).clone())?;
+            Ok(text.map_or_else(|| sha1_hex(b""), |text| sha1_hex(&text.as_bytes())))
+        }
+        _ => Err(reply_error("ERR wrong number of arguments")),
+    };
+    native.raw_set("sha1hex", lua.create_function(sha1)?)?;
+    let state = Arc::clone(shared);
+    let setresp = move |_: &Lua, version: u8| {
+        state.protocol.store(version, Ordering::Relaxed);
+        Ok(())
+    };
+    native.raw_set("setresp", lua.create_function(setresp)?)?;
+    let known = |_: &Lua, name: mlua::LuaString| Ok(is_command(&name.as_bytes()));
+    native.raw_set("is_command", lua.create_function(known)?)?;
+    libraries::add(lua, &native, &shared.cjson)?;
+    libraries::add_random(lua, &native, &shared.random)?;
+    Ok(native)
+}
