@@ -81,6 +81,8 @@ fn text(reply: &Reply) -> String {
             items.sort();
             format!("[{}]", items.join(" "))
         }
+        // No command of these stories has such a reply.
+        other => panic!("{other:?}"),
     }
 }
 
