@@ -8,7 +8,7 @@ use super::args::{Args, quoted, until_zero, wrong_number};
 use super::entry::Entry;
 use super::generated::dispatch::ENTRIES;
 use super::reply::Reply;
-use super::schema::spec::{Access, KeyPositions};
+use super::schema::spec::{Access, Flags, KeyPositions};
 use super::session;
 use super::sink::ReplySink;
 use crate::error::{Error, ErrorKind, Result};
@@ -72,6 +72,9 @@ impl Db {
 
     /// Runs a command whose entry is known. `argv` begins with the name and has the right length.
     pub(crate) fn run_entry(&self, entry: &Entry, argv: &[&[u8]]) -> Result<Reply> {
+        if entry.command.flags.has(Flags::BLOCKS) && self.is_live() {
+            return self.run_blocking(entry, argv);
+        }
         self.locked(entry, argv, |tx, args| entry.run(tx, args))
     }
 
@@ -82,6 +85,10 @@ impl Db {
         argv: &[&[u8]],
         sink: &mut dyn ReplySink,
     ) -> Result<()> {
+        if entry.command.flags.has(Flags::BLOCKS) && self.is_live() {
+            self.run_blocking(entry, argv)?.write_to(sink);
+            return Ok(());
+        }
         self.locked(entry, argv, |tx, args| entry.run_into(tx, args, sink))
     }
 

@@ -7,6 +7,7 @@
 
 pub(crate) mod args;
 mod batch;
+mod blocking;
 mod bound;
 mod catalog;
 mod dispatch;
@@ -24,6 +25,7 @@ pub(crate) mod stream;
 mod syntax;
 
 pub use batch::Batch;
+pub use blocking::{BlockingPop, PopOutcome, WaitingPop};
 pub use catalog::{Call, CommandInfo, SessionCommandInfo, commands, session_commands};
 pub(crate) use generated::dispatch as entries;
 pub use reply::Reply;

@@ -6,12 +6,15 @@
 //! - `store`: what all handles share; `stripes`: locks by key; `execution`: reads, writes, commits;
 //! - `snapshot`: read points that stay; `running`, `transaction`: transactions; `watch`: WATCH;
 //! - `conflicts`, `revalidation`: whether a key was changed meanwhile;
+//! - `outgoing`, `delivery`: messages and key events that follow a commit;
 //! - `db`, `view`, `ticket`: the handle that users hold, what it reads, and its commits.
 
 pub(crate) mod collection;
 pub(crate) mod conflicts;
 pub(crate) mod db;
+mod delivery;
 pub(crate) mod execution;
+mod outgoing;
 mod overlay;
 mod prefetch;
 mod record;

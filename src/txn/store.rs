@@ -14,6 +14,7 @@ use crate::keyspace::read_clock::ReadClock;
 use crate::keyspace::reclaimed::RemovedTotals;
 use crate::keyspace::scan_cursors::ScanCursors;
 use crate::keyspace::spaces::Spaces;
+use crate::messages::Hub;
 use crate::options::SyncMode;
 use crate::txn::conflicts::Conflicts;
 use crate::txn::stripes::Stripes;
@@ -25,6 +26,7 @@ pub(crate) struct Store {
     key_counts: KeyCounts,
     conflicts: Arc<Conflicts>,
     turns: AtomicU64,
+    hub: Hub,
     #[cfg(test)]
     spills: crate::keyspace::spills::Spills,
 }
@@ -52,6 +54,7 @@ impl Store {
             key_counts: KeyCounts::default(),
             conflicts: Arc::default(),
             turns: AtomicU64::new(0),
+            hub: Hub::default(),
             #[cfg(test)]
             spills: Default::default(),
         }
@@ -109,6 +112,11 @@ impl Store {
         &self.conflicts
     }
 
+    /// Channels, key events, and calls that wait for elements.
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
     /// The sync mode of handles that set none.
     pub(super) fn sync_mode(&self) -> SyncMode {
         self.parts.sync
@@ -135,6 +143,7 @@ impl Store {
 
     /// Stops the cleaner, flushes, and releases the directory.
     pub(crate) fn close(&self) -> Result<()> {
+        self.hub.close();
         self.parts.cleaner.request_stop();
         // Without them scans by number start again: no reason to fail.
         let _ = self.parts.cursors.save(&self.parts.engine);

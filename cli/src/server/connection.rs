@@ -20,6 +20,7 @@ use super::dispatch::dispatch;
 use super::input_buffer::{InputBuffer, InputChunk};
 use super::shared::Server;
 use super::stream::Stream;
+use super::subscribing::write_messages;
 use crate::resp::{Limits, Parsed, RequestReader, Writer};
 
 /// Command execution pauses while a client has this many bytes of unread replies.
@@ -102,6 +103,7 @@ impl Connection {
     /// Reads once and runs the requests. After `NeedsBatch` the caller runs the batch and calls
     /// `resume`.
     pub(crate) fn turn(&mut self, turn: &mut Turn<'_>) -> TurnOutcome {
+        self.receive_messages();
         let outcome = self.run_received(turn);
         if outcome == TurnOutcome::NeedsBatch || !self.readable || !self.may_read() {
             return self.end_turn(outcome, turn.server);
@@ -139,7 +141,10 @@ impl Connection {
 
     /// Whether another turn would find something to do.
     pub(crate) fn wants_turn(&self) -> bool {
-        (self.has_unparsed && self.may_run()) || (self.readable && self.may_read())
+        let has_mail = self.client.listens && self.client.session.has_messages();
+        (self.has_unparsed && self.may_run())
+            || (self.readable && self.may_read())
+            || (has_mail && self.unsent_bytes() < OUTPUT_PAUSE_BYTES)
     }
 
     /// Whether there are replies to send.
@@ -166,6 +171,14 @@ impl Connection {
         write(&mut Writer::new(&mut self.output_buffer, self.client.protocol));
         if self.client.suppresses_reply() {
             self.output_buffer.truncate(before);
+        }
+    }
+
+    /// Moves messages of channels to the output buffer, as far as there is room.
+    pub(crate) fn receive_messages(&mut self) {
+        if self.client.listens && self.batched == 0 {
+            let most = self.sent.saturating_add(OUTPUT_PAUSE_BYTES);
+            write_messages(&mut self.client, &mut self.output_buffer, most);
         }
     }
 

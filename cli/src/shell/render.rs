@@ -44,7 +44,7 @@ fn write_raw(reply: &Reply, out: &mut impl Write) -> io::Result<()> {
             out.write_all(bytes)?;
             writeln!(out)
         }
-        Reply::Array(items) | Reply::Set(items) => {
+        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
             items.iter().try_for_each(|item| write_raw(item, out))
         }
         Reply::Map(pairs) | Reply::Pairs(pairs) => pairs.iter().try_for_each(|(a, b)| {
@@ -64,7 +64,9 @@ fn json_of(reply: &Reply) -> Value {
         Reply::Double(number) => serde_json::Number::from_f64(*number)
             .map_or_else(|| Value::from(Reply::double_text(*number)), Value::Number),
         Reply::Bulk(bytes) => encode_json(bytes),
-        Reply::Array(items) | Reply::Set(items) => items.iter().map(json_of).collect(),
+        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
+            items.iter().map(json_of).collect()
+        }
         Reply::Pairs(pairs) => pairs.iter().map(|(a, b)| json!([json_of(a), json_of(b)])).collect(),
         Reply::Map(pairs) => json_of_map(pairs),
     }
@@ -147,6 +149,7 @@ impl Readable {
         match reply {
             Reply::Array(items) => self.items(items, ')', indent, out),
             Reply::Set(items) => self.items(items, '~', indent, out),
+            Reply::Push(items) => self.items(items, '>', indent, out),
             Reply::Map(pairs) => self.pairs(pairs, '#', indent, out),
             Reply::Pairs(pairs) => self.pairs(pairs, ')', indent, out),
             _ => Ok(()),

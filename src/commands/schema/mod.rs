@@ -10,9 +10,11 @@ mod parameters;
 pub(crate) mod spec;
 
 pub(crate) mod bits;
+pub(crate) mod blocking;
 pub(crate) mod hash;
 pub(crate) mod key;
 pub(crate) mod list;
+pub(crate) mod message;
 pub(crate) mod scan;
 pub(crate) mod set;
 pub(crate) mod sort;
@@ -32,4 +34,6 @@ pub(crate) const GROUPS: &[Group] = &[
     key::GROUP,
     scan::GROUP,
     sort::GROUP,
+    blocking::GROUP,
+    message::GROUP,
 ];

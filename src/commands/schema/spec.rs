@@ -167,6 +167,10 @@ impl Flags {
     pub(crate) const ANY_TYPE: Self = Self(4);
     /// A strict batch fails if a key of this command is missing.
     pub(crate) const STRICT: Self = Self(8);
+    /// Waits until a key holds an element.
+    pub(crate) const BLOCKS: Self = Self(16);
+    /// Reads and writes no keys, so it needs no locks.
+    pub(crate) const NO_KEYS: Self = Self(32);
 
     /// The union of both sets of properties.
     pub(crate) const fn and(self, other: Self) -> Self {

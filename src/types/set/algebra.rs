@@ -139,31 +139,32 @@ impl Tx<'_> {
     }
 
     pub(crate) fn sdiffstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        self.store_set(destination, keys, Self::each_of_difference)
+        self.store_set("sdiffstore", destination, keys, Self::each_of_difference)
     }
 
     pub(crate) fn sinterstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        self.store_set(destination, keys, Self::each_common)
+        self.store_set("sinterstore", destination, keys, Self::each_common)
     }
 
     pub(crate) fn sunionstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        self.store_set(destination, keys, Self::each_of_union)
+        self.store_set("sunionstore", destination, keys, Self::each_of_union)
     }
 
     /// Replaces whatever `key` holds by a set of the members that `each` visits.
     fn store_set(
         &mut self,
+        name: &'static str,
         key: &[u8],
         from: &[&[u8]],
         each: impl FnOnce(&Self, Sets, Visit<'_>) -> Result<()>,
     ) -> Result<i64> {
-        let sets = self.sets(from)?;
+        let sets = self.as_read(|tx| tx.sets(from))?;
         let (mut build, mut size) = (self.build_collection(key)?, 0);
         each(self, sets, &mut |member| {
             size += 1;
             build.put_member(member, b"").map(|()| true)
         })?;
-        self.store_built(key, build, Type::Set, size)
+        self.store_built(name, key, build, Type::Set, size)
     }
 
     /// Prepares for testing `members` members in ascending order against each of the sets.

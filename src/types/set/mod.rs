@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use crate::encoding::meta::Type;
 use crate::error::Result;
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::collection::Collection;
 use crate::txn::db::commands;
@@ -45,6 +46,9 @@ impl Tx<'_> {
         }
         let added = set.len().saturating_sub(before);
         self.save(set)?;
+        if added > 0 {
+            self.notify(Classes::SET, "sadd", key);
+        }
         Ok(added.cast_signed())
     }
 
@@ -82,6 +86,7 @@ impl Tx<'_> {
             return Ok(false);
         }
         self.save(from)?;
+        self.notify_taken(Classes::SET, "srem", source)?;
         let mut to = match to {
             Some(to) => to,
             None => self.new_collection(destination, Type::Set)?,
@@ -90,6 +95,7 @@ impl Tx<'_> {
         if !to.has(self, member)? {
             to.put_over(self, member, Bytes::new(), false)?;
             self.save(to)?;
+            self.notify(Classes::SET, "sadd", destination);
         }
         Ok(true)
     }
@@ -105,6 +111,7 @@ impl Tx<'_> {
             let members = AllMembers::of(self, set)?.collect()?;
             // Without its record the rows are unreachable: no need to remove each.
             self.delete_record(key);
+            self.notify_taken(Classes::SET, "spop", key)?;
             return Ok(members);
         }
         let sampled = self.sample(&set, Choice::Different(count))?;
@@ -113,6 +120,9 @@ impl Tx<'_> {
             set.remove_present(self, member)?;
         }
         self.save(set)?;
+        if !members.is_empty() {
+            self.notify(Classes::SET, "spop", key);
+        }
         Ok(members)
     }
 
@@ -138,6 +148,9 @@ impl Tx<'_> {
         }
         let removed = before.saturating_sub(set.len());
         self.save(set)?;
+        if removed > 0 {
+            self.notify_taken(Classes::SET, "srem", key)?;
+        }
         Ok(removed.cast_signed())
     }
 }
