@@ -3756,6 +3756,296 @@ lsmkv_status lsmkv_sort_ro(lsmkv_db *db,
                            lsmkv_reply **out,
                            lsmkv_err *err);
 
+/* Blocking commands ------------------------------------------------------------------------------- */
+
+/*
+ BLMOVE: moves an element from an end of a list, LSMKV_LEFT or LSMKV_RIGHT, to an end of the
+ same or another, as soon as there is one. It waits for timeout seconds, 0 for ever. *out,
+ which may be NULL, receives the element, to be released by lsmkv_buf_release.
+
+ OK; NOT_FOUND: the time passed; WRONGTYPE; OUT_OF_RANGE: the timeout is negative or no
+ number; INVALID: from has no such value, or to has no such value; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_blmove(lsmkv_db *db,
+                          const void *source,
+                          size_t slen,
+                          const void *destination,
+                          size_t dlen,
+                          int32_t from,
+                          int32_t to,
+                          double timeout,
+                          lsmkv_buf *out,
+                          lsmkv_err *err);
+
+/*
+ BLMPOP: pops up to count elements from an end, LSMKV_LEFT or LSMKV_RIGHT, of the first of n
+ lists that has some. It waits for timeout seconds, 0 for ever. There are n keys, at least
+ one. *out, which may be NULL, receives an array of the key and an array of the elements, to
+ be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: the time passed; WRONGTYPE; OUT_OF_RANGE: the count is 0, or the timeout is
+ negative or no number; INVALID: from has no such value, or count is negative; any of a
+ write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_blmpop(lsmkv_db *db,
+                          const lsmkv_slice *keys,
+                          size_t n,
+                          int32_t from,
+                          int64_t count,
+                          double timeout,
+                          lsmkv_reply **out,
+                          lsmkv_err *err);
+
+/*
+ BLPOP: pops the first element of the first of n lists that has one. It waits for timeout
+ seconds, 0 for ever. Calls that wait for a key are served in the order in which they came.
+ There are n keys, at least one. *out, which may be NULL, receives an array of the key and
+ the element, to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: the time passed; WRONGTYPE; OUT_OF_RANGE: the timeout is negative or no
+ number; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_blpop(lsmkv_db *db,
+                         const lsmkv_slice *keys,
+                         size_t n,
+                         double timeout,
+                         lsmkv_reply **out,
+                         lsmkv_err *err);
+
+/*
+ BRPOP: pops the last element of the first of n lists that has one. It waits for timeout
+ seconds, 0 for ever. There are n keys, at least one. *out, which may be NULL, receives an
+ array of the key and the element, to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: the time passed; WRONGTYPE; OUT_OF_RANGE: the timeout is negative or no
+ number; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_brpop(lsmkv_db *db,
+                         const lsmkv_slice *keys,
+                         size_t n,
+                         double timeout,
+                         lsmkv_reply **out,
+                         lsmkv_err *err);
+
+/*
+ BRPOPLPUSH: moves the last element of a list to the front of the same or another, as soon as
+ there is one. It waits for timeout seconds, 0 for ever. *out, which may be NULL, receives
+ the element, to be released by lsmkv_buf_release.
+
+ OK; NOT_FOUND: the time passed; WRONGTYPE; OUT_OF_RANGE: the timeout is negative or no
+ number; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_brpoplpush(lsmkv_db *db,
+                              const void *source,
+                              size_t slen,
+                              const void *destination,
+                              size_t dlen,
+                              double timeout,
+                              lsmkv_buf *out,
+                              lsmkv_err *err);
+
+/*
+ BZMPOP: pops up to count members with the least (LSMKV_LEAST) or greatest (LSMKV_GREATEST)
+ scores from the first of n sorted sets that has some. It waits for timeout seconds, 0 for
+ ever. There are n keys, at least one. *out, which may be NULL, receives an array of the key
+ and an array of arrays of member and score, to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: the time passed; WRONGTYPE; OUT_OF_RANGE: the count is 0, or the timeout is
+ negative or no number; INVALID: end has no such value, or count is negative; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_bzmpop(lsmkv_db *db,
+                          const lsmkv_slice *keys,
+                          size_t n,
+                          int32_t end,
+                          int64_t count,
+                          double timeout,
+                          lsmkv_reply **out,
+                          lsmkv_err *err);
+
+/*
+ BZPOPMAX: pops the member with the greatest score of the first of n sorted sets that has
+ one. It waits for timeout seconds, 0 for ever. There are n keys, at least one. *out, which
+ may be NULL, receives an array of the key, the member and its score, to be freed by
+ lsmkv_reply_free.
+
+ OK; NOT_FOUND: the time passed; WRONGTYPE; OUT_OF_RANGE: the timeout is negative or no
+ number; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_bzpopmax(lsmkv_db *db,
+                            const lsmkv_slice *keys,
+                            size_t n,
+                            double timeout,
+                            lsmkv_reply **out,
+                            lsmkv_err *err);
+
+/*
+ BZPOPMIN: pops the member with the least score of the first of n sorted sets that has one.
+ It waits for timeout seconds, 0 for ever. There are n keys, at least one. *out, which may be
+ NULL, receives an array of the key, the member and its score, to be freed by
+ lsmkv_reply_free.
+
+ OK; NOT_FOUND: the time passed; WRONGTYPE; OUT_OF_RANGE: the timeout is negative or no
+ number; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_bzpopmin(lsmkv_db *db,
+                            const lsmkv_slice *keys,
+                            size_t n,
+                            double timeout,
+                            lsmkv_reply **out,
+                            lsmkv_err *err);
+
+/* Messages ---------------------------------------------------------------------------------------- */
+
+/*
+ PUBLISH: sends a message to the subscribers of a channel. *receivers, which may be NULL,
+ receives the number of subscribers that the message reaches.
+
+ OK; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_publish(lsmkv_db *db,
+                           const void *channel,
+                           size_t clen,
+                           const void *message,
+                           size_t mlen,
+                           int64_t *receivers,
+                           lsmkv_err *err);
+
+/*
+ PUBSUB CHANNELS: returns the channels that have subscribers and match the pattern. *out
+ receives an array of channels, to be freed by lsmkv_reply_free.
+
+ OK; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pubsub_channels(lsmkv_db *db,
+                                   const void *pattern,
+                                   size_t plen,
+                                   lsmkv_reply **out,
+                                   lsmkv_err *err);
+
+/*
+ PUBSUB NUMPAT: returns the number of patterns that have subscribers. *out, which may be
+ NULL, receives the number of patterns that have subscribers.
+
+ OK; any of a read.
+ */
+LSMKV_API lsmkv_status lsmkv_pubsub_numpat(lsmkv_db *db, int64_t *out, lsmkv_err *err);
+
+/*
+ PUBSUB NUMSUB: returns the numbers of subscribers of n channels, those of patterns left out.
+ There are n items, at least one. *out receives an array of channels and numbers in turn, to
+ be freed by lsmkv_reply_free.
+
+ OK; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pubsub_numsub(lsmkv_db *db,
+                                 const lsmkv_slice *items,
+                                 size_t n,
+                                 lsmkv_reply **out,
+                                 lsmkv_err *err);
+
+/*
+ PUBSUB SHARDCHANNELS: returns the shard channels that have subscribers and match the
+ pattern. *out receives an array of shard channels, to be freed by lsmkv_reply_free.
+
+ OK; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pubsub_shardchannels(lsmkv_db *db,
+                                        const void *pattern,
+                                        size_t plen,
+                                        lsmkv_reply **out,
+                                        lsmkv_err *err);
+
+/*
+ PUBSUB SHARDNUMSUB: returns the numbers of subscribers of n shard channels. There are n
+ items, at least one. *out receives an array of shard channels and numbers in turn, to be
+ freed by lsmkv_reply_free.
+
+ OK; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_pubsub_shardnumsub(lsmkv_db *db,
+                                      const lsmkv_slice *items,
+                                      size_t n,
+                                      lsmkv_reply **out,
+                                      lsmkv_err *err);
+
+/*
+ SPUBLISH: sends a message to the subscribers of a shard channel. *receivers, which may be
+ NULL, receives the number of subscribers that the message reaches.
+
+ OK; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_spublish(lsmkv_db *db,
+                            const void *shardchannel,
+                            size_t slen,
+                            const void *message,
+                            size_t mlen,
+                            int64_t *receivers,
+                            lsmkv_err *err);
+
+/*
+ Waits until a message arrives for a session that has subscribed (SUBSCRIBE, PSUBSCRIBE or
+ SSUBSCRIBE by lsmkv_command), for at most timeout_ms milliseconds; 0 does not wait, UINT64_MAX
+ waits for ever. *out receives the message; free it with lsmkv_reply_free. It is of kind
+ LSMKV_REPLY_PUSH: "message", the channel and the message, or "pmessage", the pattern, the channel
+ and the message. If another thread closes the session or the store, the wait ends at once.
+
+ OK; TIMEOUT: none has arrived; CLOSED: the store or the session was closed; TOO_LARGE: more
+ waited for the session than the limits allow, so its messages and subscriptions are gone; it may
+ subscribe again; UNSUPPORTED: no session; MISUSE: out is NULL; FORKED, PANIC.
+ */
+LSMKV_API
+lsmkv_status lsmkv_session_wait(lsmkv_db *session,
+                                uint64_t timeout_ms,
+                                lsmkv_reply **out,
+                                lsmkv_err *err);
+
+/*
+ Returns a descriptor for poll, epoll or select that is readable while lsmkv_session_wait would
+ return at once. *fd receives it. It belongs to the session: do not read from it or close it.
+
+ OK; UNSUPPORTED: no session; IO: there is no descriptor left; MISUSE: fd is NULL; CLOSED,
+ FORKED, PANIC.
+ */
+LSMKV_API lsmkv_status lsmkv_session_fd(lsmkv_db *session, int32_t *fd, lsmkv_err *err);
+
+/*
+ Turns on key events for all handles of the store: letters of "KEg$lshzxetdmnA", as in Redis's
+ notify-keyspace-events. Events are sent to the channels __keyspace@N__:key (K) and
+ __keyevent@N__:event (E) after the commit. "" turns them off, as they are at first.
+
+ OK; INVALID: a letter names no class; MISUSE: classes is NULL; UNSUPPORTED: on a batch; CLOSED,
+ FORKED, PANIC.
+ */
+LSMKV_API lsmkv_status lsmkv_set_keyspace_events(lsmkv_db *db, const char *classes, lsmkv_err *err);
+
+/*
+ Sets how much may wait for a subscriber before it is cut off: more than hard_bytes at once, or
+ more than soft_bytes for soft_seconds. 0 bytes are no limit. At first they are 32 MiB, 8 MiB and
+ 60 seconds.
+
+ OK; UNSUPPORTED: on a batch; MISUSE, CLOSED, FORKED, PANIC.
+ */
+LSMKV_API
+lsmkv_status lsmkv_set_message_limits(lsmkv_db *db,
+                                      size_t hard_bytes,
+                                      size_t soft_bytes,
+                                      uint64_t soft_seconds,
+                                      lsmkv_err *err);
+
 /* Iterators --------------------------------------------------------------------------------------- */
 
 /*

@@ -14,9 +14,8 @@
 //! ```
 //!
 //! A path instead of `:memory:` opens a store on disk. The layers, from top to bottom, are `ffi`
-//! (the C ABI), `commands`, `admin`, `reclaim`, `types` (the semantics of Redis), `txn`, `keyspace`,
-//! `encoding`, `engine` and `io`. Each
-//! imports only those below it; docs/ARCHITECTURE.md describes them.
+//! (the C ABI), `commands`, `admin`, `reclaim`, `types` (the semantics of Redis), `txn`,
+//! `messages`, `keyspace`, `encoding`, `engine` and `io`. Each imports only those below it; docs/ARCHITECTURE.md describes them.
 
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "tests use small numbers"))]
 
@@ -38,6 +37,7 @@ mod ffi;
 #[doc(hidden)]
 pub mod io;
 mod keyspace;
+mod messages;
 mod options;
 mod reclaim;
 #[cfg(feature = "scripting")]
@@ -48,12 +48,13 @@ pub mod types;
 
 pub use admin::{Stat, StatValue, TableInfo};
 pub use commands::{
-    Batch, Call, CommandInfo, ConnectionCommand, Head, KeyPositions, Reply, ReplySink, Session,
-    SessionCommandInfo, commands, session_commands,
+    Batch, BlockingPop, Call, CommandInfo, ConnectionCommand, Head, KeyPositions, PopOutcome,
+    Reply, ReplySink, Session, SessionCommandInfo, WaitingPop, commands, session_commands,
 };
 pub use engine::CacheFill;
 pub use error::{Error, ErrorKind, Result};
 pub use keyspace::limits::Limits;
+pub use messages::{OutputLimits, normalized_event_classes};
 pub use options::{Compression, Description, Options, SyncMode};
 pub use txn::{Db, Ticket, Transaction};
 pub use types::Type;

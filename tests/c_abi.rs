@@ -61,7 +61,7 @@ fn runs(source: &str, linked: Linked, standard: &str) {
 }
 
 /// What is the same however the library is linked. The others load it, fork or take long.
-const ANY_LINKAGE: [&str; 12] = [
+const ANY_LINKAGE: [&str; 13] = [
     "strings",
     "misuse",
     "values",
@@ -72,6 +72,7 @@ const ANY_LINKAGE: [&str; 12] = [
     "keys",
     "commands",
     "handles",
+    "messages",
     "damage",
     "processes",
 ];

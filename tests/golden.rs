@@ -45,7 +45,7 @@ fn ask(db: &Db, command: &str) -> String {
             Reply::Double(x) => x.to_string(),
             Reply::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
             Reply::Status(status) => status.to_string(),
-            Reply::Array(items) | Reply::Set(items) => {
+            Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
                 format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(" "))
             }
             other => format!("{other:?}"),

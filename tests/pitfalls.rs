@@ -71,7 +71,7 @@ fn text(reply: &Reply) -> String {
         Reply::Int(number) => number.to_string(),
         Reply::Bulk(bytes) => bytes.escape_ascii().to_string(),
         Reply::Double(number) => number.to_string(),
-        Reply::Array(items) => format!("[{}]", list(items)),
+        Reply::Array(items) | Reply::Push(items) => format!("[{}]", list(items)),
         Reply::Map(pairs) | Reply::Pairs(pairs) => {
             let flat: Vec<_> = pairs.iter().flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
             format!("[{}]", list(&flat))

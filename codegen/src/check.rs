@@ -2,8 +2,8 @@
 //! be generated.
 
 use crate::schema::spec::{
-    Access, Arg, Body, Command, Function, Functions, Group, KeyPositions, Parameter, ParameterKind,
-    Parser, Words,
+    Access, Arg, Body, Command, Flags, Function, Functions, Group, KeyPositions, Parameter,
+    ParameterKind, Parser, Words,
 };
 
 /// Returns the first fault of the entries.
@@ -23,7 +23,8 @@ pub(crate) fn check(groups: &[Group]) -> Result<(), String> {
 
 fn check_locks(command: &Command) -> Result<(), String> {
     let locks = matches!(command.access, Access::Write | Access::AloneWith(_));
-    if locks && command.keys == KeyPositions::None {
+    let none = command.keys == KeyPositions::None && !command.flags.has(Flags::NO_KEYS);
+    if locks && none {
         return Err(format!("{} writes but names no keys", command.name));
     }
     Ok(())

@@ -28,6 +28,8 @@ pub(crate) const SECTIONS: &[(&str, &[&str])] = &[
     ("Keys", &["generated/key.rs"]),
     ("Scans", &["generated/scan.rs"]),
     ("Sorting", &["generated/sort.rs"]),
+    ("Blocking commands", &["generated/blocking.rs"]),
+    ("Messages", &["generated/message.rs", "session.rs"]),
     ("Iterators", &["iter.rs"]),
     ("Upkeep", &["upkeep.rs"]),
 ];

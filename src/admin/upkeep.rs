@@ -16,6 +16,7 @@ impl Db {
     /// Ends every [`Db::wait`], and nothing else. A caller that is about to close uses it to let
     /// running calls return first.
     pub(crate) fn announce_close(&self) {
+        self.store().hub().close();
         self.store().engine().announce_close();
     }
 

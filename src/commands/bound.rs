@@ -2,7 +2,7 @@
 
 use super::dispatch::{for_each_key, runs_alone};
 use super::entry::Entry;
-use super::schema::spec::{Access, KeyPositions};
+use super::schema::spec::{Access, Flags, KeyPositions};
 use crate::txn::execution::Scope;
 
 /// A command with its arguments and the database it runs on.
@@ -21,7 +21,9 @@ impl BoundCommand<'_> {
 
     /// Whether the command may read or write any key.
     fn touches_any(&self) -> bool {
-        runs_alone(self.entry, self.argv) || self.entry.command.keys == KeyPositions::None
+        let command = self.entry.command;
+        runs_alone(self.entry, self.argv)
+            || (command.keys == KeyPositions::None && !command.flags.has(Flags::NO_KEYS))
     }
 }
 

@@ -75,6 +75,11 @@ impl CommandInfo {
         self.command().flags.has(Flags::ONE_VALUE)
     }
 
+    /// Whether the command waits until a key holds an element: see [`crate::BlockingPop`].
+    pub fn blocks(&self) -> bool {
+        self.command().flags.has(Flags::BLOCKS)
+    }
+
     /// What the command does, in one sentence.
     pub fn doc(&self) -> &'static str {
         self.command().summary

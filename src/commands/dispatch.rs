@@ -8,7 +8,7 @@ use super::args::{Args, quoted, until_zero, wrong_number};
 use super::entry::Entry;
 use super::generated::dispatch::ENTRIES;
 use super::reply::Reply;
-use super::schema::spec::{Access, KeyPositions};
+use super::schema::spec::{Access, Flags, KeyPositions};
 use super::session;
 use super::sink::ReplySink;
 use crate::error::{Error, ErrorKind, Result};
@@ -72,6 +72,9 @@ impl Db {
 
     /// Runs a command whose entry is known. `argv` begins with the name and has the right length.
     pub(crate) fn run_entry(&self, entry: &Entry, argv: &[&[u8]]) -> Result<Reply> {
+        if entry.command.flags.has(Flags::BLOCKS) && self.is_live() {
+            return self.run_blocking(entry, argv);
+        }
         self.locked(entry, argv, |tx, args| entry.run(tx, args))
     }
 
@@ -85,6 +88,10 @@ impl Db {
         // A script may run twice, so its reply is written after its commit.
         if entry.command.access == Access::Script {
             self.run_entry(entry, argv)?.write_to(sink);
+            return Ok(());
+        }
+        if entry.command.flags.has(Flags::BLOCKS) && self.is_live() {
+            self.run_blocking(entry, argv)?.write_to(sink);
             return Ok(());
         }
         self.locked(entry, argv, |tx, args| entry.run_into(tx, args, sink))

@@ -4,7 +4,7 @@
 use super::args::Args;
 use super::reply::Reply;
 use super::reply_builder::ReplyBuilder;
-use super::schema::spec::Command;
+use super::schema::spec::{Access, Command};
 use super::sink::ReplySink;
 use crate::error::Result;
 use crate::txn::Tx;
@@ -28,6 +28,7 @@ pub(crate) enum Run {
 impl Entry {
     /// Runs the command and returns its reply.
     pub(crate) fn run(&self, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
+        tx.set_reads(self.command.access == Access::Read);
         match self.run {
             Run::Reply(run) => run(tx, args),
             Run::Stream(run) => {
@@ -46,6 +47,7 @@ impl Entry {
         args: Args<'_>,
         sink: &mut dyn ReplySink,
     ) -> Result<()> {
+        tx.set_reads(self.command.access == Access::Read);
         match self.run {
             Run::Reply(run) => run(tx, args)?.write_to(sink),
             Run::Stream(run) => run(tx, args, sink)?,

@@ -7,6 +7,7 @@
 
 pub(crate) mod args;
 mod batch;
+mod blocking;
 mod bound;
 mod catalog;
 mod dispatch;
@@ -26,6 +27,7 @@ mod syntax;
 mod write_to;
 
 pub use batch::Batch;
+pub use blocking::{BlockingPop, PopOutcome, WaitingPop};
 pub use catalog::{Call, CommandInfo, SessionCommandInfo, commands, session_commands};
 pub(crate) use generated::dispatch as entries;
 pub use reply::Reply;

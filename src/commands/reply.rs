@@ -36,6 +36,9 @@ pub enum Reply {
     Map(Vec<(Reply, Reply)>),
     /// Distinct replies in no order.
     Set(Vec<Reply>),
+    /// A message that no command asked for, or the confirmation of a subscription. RESP2 sends an
+    /// array.
+    Push(Vec<Reply>),
     /// Pairs whose order counts, such as members with scores. RESP3 sends an array of arrays of
     /// two, RESP2 one flat array.
     Pairs(Vec<(Reply, Reply)>),

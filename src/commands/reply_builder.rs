@@ -39,6 +39,7 @@ fn reply(parts: &mut impl Iterator<Item = Part>) -> Option<Reply> {
     Some(match head {
         Head::Array => Reply::Array(items(parts, len)),
         Head::Set => Reply::Set(items(parts, len)),
+        Head::Push => Reply::Push(items(parts, len)),
         Head::Map => Reply::Map(pairs(parts, len)),
         Head::Pairs => Reply::Pairs(pairs(parts, len)),
     })

@@ -13,6 +13,8 @@ pub enum Head {
     Map,
     /// A set of `len` replies.
     Set,
+    /// `len` parts of a message that no command asked for.
+    Push,
     /// `len` pairs whose order counts. [`ReplySink::pair`] comes before each pair, then its two
     /// halves.
     Pairs,
@@ -91,6 +93,7 @@ impl Reply {
             Self::Verbatim(format, text) => sink.verbatim(*format, text),
             Self::Array(items) => write_items(items, Head::Array, sink),
             Self::Set(items) => write_items(items, Head::Set, sink),
+            Self::Push(items) => write_items(items, Head::Push, sink),
             Self::Map(pairs) => write_pairs(pairs, Head::Map, sink),
             Self::Pairs(pairs) => write_pairs(pairs, Head::Pairs, sink),
         }

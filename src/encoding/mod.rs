@@ -1,8 +1,10 @@
-//! The encoding of keys and records inside the engine. Pure functions: no storage, no clock.
+//! The encoding of keys and records inside the engine, and patterns of keys. Pure functions: no
+//! storage, no clock.
 
 pub(crate) mod collection_summary;
 pub(crate) mod cursors;
 pub(crate) mod expiry;
+pub(crate) mod glob;
 pub mod header;
 pub mod keys;
 pub mod meta;

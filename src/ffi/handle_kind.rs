@@ -3,6 +3,7 @@
 //! A handle made from another keeps the store's memory alive. After the store is closed, its calls
 //! return CLOSED. One thread at a time may use a session or a batch; a second one gets an error.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -12,6 +13,7 @@ use crate::commands::{Batch, ReplySink, Session};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::slice::misuse;
 use crate::ffi::target::{CommandTarget, Record};
+use crate::messages::Inbox;
 use crate::txn::{Db, Ticket, Transaction};
 
 /// The kind of a handle, with its contents.
@@ -26,7 +28,9 @@ pub(super) enum HandleKind {
     Session {
         /// The database, for calls that do not need the session.
         db: Db,
-        session: Mutex<Session>,
+        session: Box<Mutex<Session>>,
+        /// Where messages arrive, for a close that must end a wait.
+        inbox: Arc<Inbox>,
     },
     /// Made by lsmkv_batch. It stores writes until the commit.
     Batch {
@@ -41,8 +45,10 @@ pub(super) enum HandleKind {
 pub(super) type Runner<'a> = dyn FnMut(&[&[u8]], &mut dyn ReplySink) -> Result<bool> + 'a;
 
 impl HandleKind {
-    pub(super) fn session(db: &Db) -> Self {
-        Self::Session { db: db.clone(), session: Mutex::new(db.session()) }
+    pub(super) fn new_session(db: &Db) -> Self {
+        let (mut session, inbox) = (db.session(), Arc::<Inbox>::default());
+        session.use_inbox(Arc::clone(&inbox));
+        Self::Session { db: db.clone(), session: Box::new(Mutex::new(session)), inbox }
     }
 
     pub(super) fn new_batch(db: &Db, strict: bool) -> Self {
@@ -165,10 +171,24 @@ impl HandleKind {
         }
     }
 
+    /// The session, if the handle is one.
+    pub(super) fn session(&self) -> Result<MutexGuard<'_, Session>> {
+        self.check_open()?;
+        match self {
+            Self::Session { session, .. } => alone(session),
+            _ => Err(Error::new(
+                ErrorKind::Unsupported,
+                "this handle is no session: see lsmkv_session",
+            )),
+        }
+    }
+
     /// Wakes calls that would needlessly delay a close, before the close waits for running calls.
     pub(super) fn announce_close(&self) {
-        if let Self::Root(db) = self {
-            db.announce_close();
+        match self {
+            Self::Root(db) => db.announce_close(),
+            Self::Session { inbox, .. } => inbox.close(),
+            _ => {}
         }
     }
 

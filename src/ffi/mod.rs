@@ -26,6 +26,7 @@ mod output;
 mod packed;
 mod reply;
 mod reply_writer;
+mod session;
 mod slice;
 mod slot;
 mod status;

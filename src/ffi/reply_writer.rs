@@ -3,8 +3,8 @@
 use crate::commands::{Head, ReplySink};
 use crate::ffi::reply::{
     LSMKV_REPLY_ARRAY, LSMKV_REPLY_DOUBLE, LSMKV_REPLY_ERROR, LSMKV_REPLY_INT, LSMKV_REPLY_MAP,
-    LSMKV_REPLY_NIL, LSMKV_REPLY_NO_ARRAY, LSMKV_REPLY_SET, LSMKV_REPLY_STATUS, LSMKV_REPLY_STR,
-    is_aggregate, is_text, lsmkv_node, lsmkv_reply,
+    LSMKV_REPLY_NIL, LSMKV_REPLY_NO_ARRAY, LSMKV_REPLY_PUSH, LSMKV_REPLY_SET, LSMKV_REPLY_STATUS,
+    LSMKV_REPLY_STR, is_aggregate, is_text, lsmkv_node, lsmkv_reply,
 };
 
 /// The largest number of nodes reserved for a claimed number of elements, which may come from a
@@ -92,6 +92,7 @@ fn aggregate(head: Head, len: usize) -> lsmkv_node {
     let (kind, count) = match head {
         Head::Array => (LSMKV_REPLY_ARRAY, len),
         Head::Set => (LSMKV_REPLY_SET, len),
+        Head::Push => (LSMKV_REPLY_PUSH, len),
         Head::Map => (LSMKV_REPLY_MAP, len.saturating_mul(2)),
         Head::Pairs => (LSMKV_REPLY_ARRAY, len.saturating_mul(2)),
     };

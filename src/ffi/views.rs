@@ -81,7 +81,7 @@ pub unsafe extern "C" fn lsmkv_session(
     err: *mut lsmkv_err,
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
-    unsafe { made(db, out, err, |target| Ok(HandleKind::session(target.db()))) }
+    unsafe { made(db, out, err, |target| Ok(HandleKind::new_session(target.db()))) }
 }
 
 /// Gives the caller a handle of what `make` returns.

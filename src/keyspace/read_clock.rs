@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
@@ -17,6 +18,8 @@ use crate::io::clock::Clock;
 pub(crate) struct ReadClock {
     clock: Arc<dyn Clock>,
     state: Mutex<TimesInUse>,
+    /// Whether compactions leave expired records alone.
+    keeps_expired: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -62,7 +65,7 @@ impl TimesInUse {
 
 impl ReadClock {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: Mutex::default() }
+        Self { clock, state: Mutex::default(), keeps_expired: AtomicBool::new(false) }
     }
 
     /// The time for a single read, which registers nothing.
@@ -78,8 +81,16 @@ impl ReadClock {
         RegisteredTime { clock: Arc::clone(self), now }
     }
 
+    /// Makes compactions leave expired records to the cleaner, which announces them.
+    pub(crate) fn keep_expired(&self, keep: bool) {
+        self.keeps_expired.store(keep, Ordering::Relaxed);
+    }
+
     /// Returns a time; what has expired by then is expired for every present and future reader.
     pub(crate) fn expire(&self) -> u64 {
+        if self.keeps_expired.load(Ordering::Relaxed) {
+            return 0;
+        }
         let mut state = self.state.lock();
         let earliest = state.earliest().unwrap_or(u64::MAX);
         let through = self.clock.now_ms().min(earliest);

@@ -23,6 +23,7 @@ use crate::engine::{CacheFill, IterOptions, Properties};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::cleaner_state::StopSignal;
 use crate::keyspace::trees::META;
+use crate::messages::events::Classes;
 use crate::reclaim::expiries::histogram_of;
 use crate::txn::execution::ChangeTracking;
 use crate::txn::store::Store;
@@ -33,6 +34,8 @@ const STRETCH: usize = 65_536;
 /// The number of keys that are locked together. Ordered by stripe, they need about a quarter as
 /// many locks.
 const LOCKED: usize = 32;
+/// The interval between rounds while expired keys are announced.
+const OFTEN: Duration = Duration::from_millis(500);
 /// The longest pause after a batch.
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
@@ -61,8 +64,15 @@ pub(crate) fn start(store: &Arc<Store>) -> Result<()> {
 
 /// The body of the thread.
 fn run(stop: &StopSignal, interval: Duration, store: &Weak<Store>) {
-    while stop.sleep(interval) {
+    let mut due = Instant::now() + interval;
+    while stop.sleep(interval.min(OFTEN)) {
         let Some(store) = store.upgrade() else { return };
+        // Who wants to know of expired keys wants to know soon.
+        let announces = store.hub().classes().has(Classes::EXPIRED);
+        if !announces && Instant::now() < due {
+            continue;
+        }
+        due = Instant::now() + interval;
         // A failed round is tried again after the interval: a full disk may have space then.
         if catch_unwind(AssertUnwindSafe(|| store.clean(Pace::Polite))).is_err() {
             let cause = Error::new(ErrorKind::Panic, "the cleaner of expired keys panicked");
@@ -125,6 +135,7 @@ impl Store {
                 let header = record.and_then(|record| Header::decode(&record).ok());
                 // Checked again, now that no one else can write the key.
                 if header.is_some_and(|header| header.expired(tx.now())) {
+                    tx.notify(Classes::EXPIRED, "expired", key);
                     tx.delete_record(key);
                     deleted += 1;
                 }

@@ -43,7 +43,9 @@ fn convert(lua: &Lua, resp3: bool, reply: &Reply) -> mlua::Result<Value> {
         Reply::Bool(yes) => Ok(Value::Boolean(*yes)),
         Reply::BigNumber(digits) => string(digits),
         Reply::Verbatim(_, text) => string(text),
-        Reply::Array(items) => array(lua, resp3, items.iter()).map(Value::Table),
+        Reply::Array(items) | Reply::Push(items) => {
+            array(lua, resp3, items.iter()).map(Value::Table)
+        }
         Reply::Set(items) if resp3 => {
             let set = lua.create_table_with_capacity(0, items.len())?;
             for item in items {

@@ -99,6 +99,16 @@ impl Db {
         self.sync
     }
 
+    /// Whether commands run on the store as it is now, not on a snapshot or in a transaction.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.view, View::Live)
+    }
+
+    /// The sync mode of this handle's writes.
+    pub(crate) fn durability(&self) -> SyncMode {
+        self.sync.unwrap_or(self.store.sync_mode())
+    }
+
     /// The number of the selected database.
     pub fn database(&self) -> u32 {
         self.database

@@ -58,7 +58,13 @@ impl Store {
         };
         let now = self.clock().now();
         let point = ReadPoint { reader, now, database, space, as_of_reader: false };
-        work(&mut Tx::new(self, point, Overlay::default()))
+        let mut tx = Tx::reading(self, point);
+        let answer = work(&mut tx);
+        if let Some(outbox) = tx.said() {
+            drop(tx);
+            self.deliver_read(database, &outbox);
+        }
+        answer
     }
 
     /// Runs a write that depends on these keys of `database` only, and commits all of it or
@@ -71,7 +77,11 @@ impl Store {
         work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
     ) -> Result<Done<T>> {
         let held = self.lock_keys(&keys.iter().map(|key| (database, *key)), None)?;
-        self.write_locked(database, held, tracking, work)
+        let is_held = |space, key: &[u8]| {
+            let hashes = keys.iter().map(|key| self.hash_of(space, key));
+            self.shares_stripe(space, key, hashes)
+        };
+        self.write_locked(database, held, tracking, is_held, work)
     }
 
     /// Runs a write that may touch what `scope` says, and commits all of it or nothing. Fails if
@@ -87,7 +97,17 @@ impl Store {
             Scope::Keys(keys) => self.lock_keys(&keys.iter().copied(), deadline)?,
             Scope::Every => self.lock_every(deadline)?,
         };
-        self.write_locked(database, held, ChangeTracking::Noted, work)
+        let is_held = |space, key: &[u8]| match scope {
+            Scope::Every => true,
+            Scope::Keys(keys) => {
+                let space_of = |database: &u32| self.spaces().of(*database).ok();
+                let hash = |(database, key): &(u32, &[u8])| {
+                    space_of(database).map(|space| self.hash_of(space, key))
+                };
+                self.shares_stripe(space, key, keys.iter().filter_map(hash))
+            }
+        };
+        self.write_locked(database, held, ChangeTracking::Noted, is_held, work)
     }
 
     /// Locks these keys of these databases.
@@ -133,17 +153,47 @@ impl Store {
         database: u32,
         held: Held<'_>,
         tracking: ChangeTracking,
+        is_held: impl Fn(Space, &[u8]) -> bool,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
     ) -> Result<Done<T>> {
         let time = self.clock().register();
         let (reader, space) = (self.engine().reader()?, self.spaces().of(database)?);
         let point = ReadPoint { reader, now: time.now(), database, space, as_of_reader: false };
         let mut tx = Tx::new(self, point, Overlay::default());
-        let answer = work(&mut tx)?;
-        let overlay = tx.into_overlay();
+        let answer = work(&mut tx);
+        let mut overlay = tx.into_overlay();
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                drop((time, held));
+                if overlay.has_said() {
+                    self.deliver_findings(database, overlay.take_outbox());
+                }
+                return Err(error);
+            }
+        };
+        let mut expired = Vec::new();
+        if overlay.has_said() {
+            expired = overlay.remove_expired(is_held);
+        }
         let commit = self.commit(&overlay, tracking)?;
         drop((overlay, time, held));
+        if !expired.is_empty() {
+            self.expire_met(database, &expired);
+        }
+        self.serve_waiters();
         Ok((answer, commit))
+    }
+
+    /// Whether the stripe of a key is that of one of these hashes.
+    fn shares_stripe(
+        &self,
+        space: Space,
+        key: &[u8],
+        mut hashes: impl Iterator<Item = u64>,
+    ) -> bool {
+        let stripe = Stripes::index(self.hash_of(space, key));
+        hashes.any(|hash| Stripes::index(hash) == stripe)
     }
 
     /// Orders keys by their stripes, so that neighbours share locks.
@@ -159,9 +209,18 @@ impl Store {
         overlay: &Overlay,
         tracking: ChangeTracking,
     ) -> Result<Option<Commit>> {
-        if !overlay.is_dirty() {
-            return Ok(None);
+        let commit = match overlay.is_dirty() {
+            true => Some(self.commit_writes(overlay, tracking)?),
+            false => None,
+        };
+        // After the commit is visible, under its stripes: see `Hub::wait_for`.
+        if self.hub().wants_any() || overlay.has_said() {
+            self.deliver(overlay);
         }
+        Ok(commit)
+    }
+
+    fn commit_writes(&self, overlay: &Overlay, tracking: ChangeTracking) -> Result<Commit> {
         let mut batch = overlay.batch();
         let changing = (!overlay.assignments().is_empty()).then(|| self.spaces().change());
         let options = WriteOptions { sync: None, frees_space: overlay.frees_space() };
@@ -177,7 +236,7 @@ impl Store {
             self.conflicts().note(&keys, commit.sequence);
         }
         self.cleaner().note_expiry(overlay.soonest_expiry());
-        Ok(Some(commit))
+        Ok(commit)
     }
 
     /// Waits until a visible write is as durable as `sync` promises, or else the store's sync mode.

@@ -8,12 +8,15 @@
 //! - `script`: how a script runs, under the locks of its keys or alone; `script_locks`: which locks
 //!   slow scripts hold;
 //! - `conflicts`, `revalidation`: whether a key was changed meanwhile;
+//! - `outgoing`, `delivery`: messages and key events that follow a commit;
 //! - `db`, `view`, `ticket`: the handle that users hold, what it reads, and its commits.
 
 pub(crate) mod collection;
 pub(crate) mod conflicts;
 pub(crate) mod db;
+mod delivery;
 pub(crate) mod execution;
+mod outgoing;
 mod overlay;
 mod prefetch;
 mod record;

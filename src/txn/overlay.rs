@@ -13,6 +13,7 @@ use crate::encoding::keys::{Prefix, Space, meta_key, split_row_key};
 use crate::encoding::meta::Header;
 use crate::engine::{Batch, ReservedNumber, TreeId};
 use crate::keyspace::trees::{DATA, META, SCORE};
+use crate::txn::outgoing::{ExpiredKey, Outbox, Outgoing};
 use crate::txn::touched::Touched;
 use crate::txn::write_filter::WriteFilter;
 
@@ -46,6 +47,8 @@ pub(crate) struct Overlay {
     pub(super) assignments: Vec<(u32, Space)>,
     /// Spaces from this id on were first used here: nobody else can change a key in them.
     pub(super) own_spaces_from: u32,
+    /// What is said to others after the commit.
+    outbox: RefCell<Option<Box<Outbox>>>,
     /// The keys read and written, if the transaction tracks them.
     pub(super) touched: Option<Box<RefCell<Touched>>>,
     /// What was replaced since the first savepoint.
@@ -73,6 +76,7 @@ impl Default for Overlay {
             takes_space: false,
             assignments: Vec::new(),
             own_spaces_from: u32::MAX,
+            outbox: RefCell::new(None),
             touched: None,
             undo: Vec::new(),
             undo_keys: Vec::new(),
@@ -100,6 +104,7 @@ pub(super) struct Savepoint {
     undo: usize,
     building: usize,
     assignments: usize,
+    outbox: usize,
     changes_keys: bool,
     frees_space: bool,
     takes_space: bool,
@@ -196,6 +201,7 @@ impl Overlay {
             undo: self.undo.len(),
             building: self.building.len(),
             assignments: self.assignments.len(),
+            outbox: self.outbox.get_mut().as_ref().map_or(0, |it| it.outgoing.len()),
             changes_keys: self.changes_keys,
             frees_space: std::mem::take(&mut self.frees_space),
             takes_space: self.takes_space,
@@ -234,6 +240,7 @@ impl Overlay {
         }
         self.building.truncate(savepoint.building);
         self.assignments.truncate(savepoint.assignments);
+        self.drop_claims(savepoint.outbox);
         (self.frees_space, self.takes_space) = (savepoint.frees_space, savepoint.takes_space);
         self.changes_keys = savepoint.changes_keys;
         self.bytes = savepoint.bytes;
@@ -244,6 +251,70 @@ impl Overlay {
     /// Roughly the bytes of the pending writes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Adds something to say after the commit.
+    pub(super) fn say(&mut self, outgoing: Outgoing) {
+        self.bytes = self.bytes.saturating_add(outgoing.bytes());
+        self.say_found(outgoing);
+    }
+
+    /// Adds something that a lookup has found.
+    pub(super) fn say_found(&self, outgoing: Outgoing) {
+        self.outbox.borrow_mut().get_or_insert_default().outgoing.push(outgoing);
+    }
+
+    /// Takes out what is said to others after the commit.
+    pub(super) fn take_outbox(&self) -> Outbox {
+        self.outbox.take().map_or_else(Outbox::default, |outbox| *outbox)
+    }
+
+    /// Keeps of what a failed command has said only what it has found, not what it has done.
+    fn drop_claims(&mut self, since: usize) {
+        if let Some(outbox) = self.outbox.get_mut() {
+            outbox.drop_claims(since);
+        }
+    }
+
+    /// Whether there is something to say, or an expired key was met.
+    #[inline]
+    pub(super) fn has_said(&self) -> bool {
+        self.outbox.borrow().is_some()
+    }
+
+    /// Notes that a command has met an expired key. Returns false if it is known already.
+    pub(super) fn meet_expired(&self, space: Space, key: &[u8]) -> bool {
+        let mut outbox = self.outbox.borrow_mut();
+        let expired = &mut outbox.get_or_insert_default().expired;
+        let known = expired.iter().any(|(in_space, met)| *in_space == space && **met == *key);
+        if !known {
+            expired.push((space, key.into()));
+        }
+        !known
+    }
+
+    /// Removes the records of expired keys that were met and not written, so that each is announced
+    /// once. Returns those whose stripe is not held: they may change, so they are left alone and
+    /// not announced.
+    #[cold]
+    pub(super) fn remove_expired(
+        &mut self,
+        is_held: impl Fn(Space, &[u8]) -> bool,
+    ) -> Vec<ExpiredKey> {
+        let Some(outbox) = self.outbox.get_mut() else { return Vec::new() };
+        let expired = std::mem::take(&mut outbox.expired);
+        let (held, left): (Vec<_>, Vec<_>) =
+            expired.into_iter().partition(|(space, key)| is_held(*space, key));
+        for (_, key) in &left {
+            outbox.outgoing.retain(|outgoing| !outgoing.is_expiry_of(key));
+        }
+        for (space, key) in held {
+            let meta = meta_key(space, &key);
+            if self.get(META, &meta).is_none() {
+                self.write(META, &meta, None);
+            }
+        }
+        left
     }
 
     /// Whether there is anything to commit.

@@ -135,6 +135,7 @@ impl Store {
         self.validate(state.point.sequence(), state.point.changes(), &touched, maps)?;
         let commit = self.commit(&state.overlay, ChangeTracking::Noted)?;
         drop(held);
+        self.serve_waiters();
         Ok(commit)
     }
 

@@ -16,6 +16,7 @@ use crate::keyspace::reclaimed::RemovedTotals;
 use crate::keyspace::scan_cursors::ScanCursors;
 use crate::keyspace::script_limits::ScriptLimits;
 use crate::keyspace::spaces::Spaces;
+use crate::messages::Hub;
 use crate::options::SyncMode;
 use crate::txn::conflicts::Conflicts;
 use crate::txn::stripes::Stripes;
@@ -29,6 +30,7 @@ pub(crate) struct Store {
     turns: AtomicU64,
     /// What the script engine keeps for this store.
     script_state: OnceLock<Arc<dyn Any + Send + Sync>>,
+    hub: Hub,
     #[cfg(test)]
     spills: crate::keyspace::spills::Spills,
 }
@@ -59,6 +61,7 @@ impl Store {
             conflicts: Arc::default(),
             turns: AtomicU64::new(0),
             script_state: OnceLock::new(),
+            hub: Hub::default(),
             #[cfg(test)]
             spills: Default::default(),
         }
@@ -122,6 +125,11 @@ impl Store {
         &self.conflicts
     }
 
+    /// Channels, key events, and calls that wait for elements.
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
     /// The sync mode of handles that set none.
     pub(super) fn sync_mode(&self) -> SyncMode {
         self.parts.sync
@@ -158,6 +166,7 @@ impl Store {
 
     /// Stops the cleaner, flushes, and releases the directory.
     pub(crate) fn close(&self) -> Result<()> {
+        self.hub.close();
         self.parts.cleaner.request_stop();
         // Without them scans by number start again: no reason to fail.
         let _ = self.parts.cursors.save(&self.parts.engine);

@@ -18,7 +18,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::errors::{malformed, wrong_type};
 use crate::keyspace::spaces::Spaces;
 use crate::keyspace::trees::META;
+use crate::messages::events::{Classes, Event};
 use crate::txn::collection::Collection;
+use crate::txn::outgoing::{Outbox, Outgoing};
 use crate::txn::overlay::{Overlay, Writes};
 use crate::txn::record::Record;
 use crate::txn::store::Store;
@@ -39,6 +41,10 @@ pub(crate) struct Tx<'a> {
     overlay: Overlay,
     /// Whether several commands run on this `Tx`.
     several: bool,
+    /// Whether the current command only reads.
+    reads: bool,
+    /// Whether pending writes are committed in the end.
+    commits: bool,
     /// The collection that was saved last, and its space. Commands that run together often return
     /// to the same one. Any other write of a record clears it.
     recent: Option<(Space, Collection)>,
@@ -89,6 +95,8 @@ impl<'a> Tx<'a> {
             as_of_reader,
             overlay,
             several: false,
+            reads: false,
+            commits: true,
             recent: None,
             restartable: false,
             wants_alone: false,
@@ -124,6 +132,32 @@ impl<'a> Tx<'a> {
     /// Whether the script asked to be started again alone.
     pub(super) fn wants_alone(&self) -> bool {
         self.wants_alone
+    }
+
+    /// A view for a command that only reads.
+    pub(super) fn reading(store: &'a Store, point: ReadPoint) -> Self {
+        let mut tx = Self::new(store, point, Overlay::default());
+        (tx.reads, tx.commits) = (true, false);
+        tx
+    }
+
+    /// What the commands have to say, if they have anything to say.
+    #[inline]
+    pub(super) fn said(&self) -> Option<Outbox> {
+        self.overlay.has_said().then(|| self.overlay.take_outbox())
+    }
+
+    /// Runs the lookups of a command that Redis counts as reads although it writes.
+    pub(crate) fn as_read<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let before = std::mem::replace(&mut self.reads, true);
+        let result = work(self);
+        self.reads = before;
+        result
+    }
+
+    /// Tells whether the command that runs next only reads.
+    pub(crate) fn set_reads(&mut self, reads: bool) {
+        self.reads = reads;
     }
 
     /// Keeps a collection that was just saved for the next command that asks for it.
@@ -168,6 +202,11 @@ impl<'a> Tx<'a> {
             }
         }
         result
+    }
+
+    /// Adds something to say after the commit.
+    pub(super) fn say(&mut self, outgoing: Outgoing) {
+        self.overlay.say(outgoing);
     }
 
     /// The engine's reader at the read point.
@@ -413,6 +452,9 @@ impl<'a> Tx<'a> {
     #[inline]
     fn record_at(&self, key: &[u8], meta: &MetaKey) -> Result<Option<Record>> {
         let found = self.live_record(key, meta)?;
+        if found.is_none() && self.reads {
+            self.miss(key);
+        }
         if let Some(touched) = self.tracker() {
             let expire_ms = found.as_ref().map(|record| record.header.expire_ms);
             touched.borrow_mut().read(self.database, self.space, key, expire_ms);
@@ -425,9 +467,57 @@ impl<'a> Tx<'a> {
         let header = self.header_of(key, &bytes)?;
         // Expiry before type: an expired key of another type is missing, not of the wrong type.
         if header.expired(self.now) {
+            self.meet_expired(key);
             return Ok(None);
         }
         Ok(Some(Record { header, bytes }))
+    }
+
+    /// Announces an expired key that a command has met, once.
+    #[cold]
+    fn meet_expired(&self, key: &[u8]) {
+        let classes = self.store.hub().classes();
+        if !classes.has(Classes::EXPIRED) || self.as_of_reader {
+            return;
+        }
+        // What a read has met is deleted afterwards, which announces it.
+        if self.overlay.meet_expired(self.space, key) && self.commits {
+            self.say_from(Classes::EXPIRED, "expired", key);
+        }
+    }
+
+    /// Announces a read of a key that does not exist.
+    #[cold]
+    fn miss(&self, key: &[u8]) {
+        if self.store.hub().classes().has(Classes::KEY_MISS) && !self.as_of_reader {
+            self.say_from(Classes::KEY_MISS, "keymiss", key);
+        }
+    }
+
+    fn say_from(&self, class: Classes, name: &'static str, key: &[u8]) {
+        let event = Event { class, name, database: self.database, key: key.into() };
+        self.overlay.say_found(Outgoing::Event(event));
+    }
+
+    /// Announces a key that is about to be made.
+    #[cold]
+    fn announce_new(&self, key: &[u8]) -> Result<()> {
+        if self.store.hub().classes().has(Classes::NEW)
+            && self.live_record(key, &meta_key(self.space, key))?.is_none()
+        {
+            self.say_from(Classes::NEW, "new", key);
+        }
+        Ok(())
+    }
+
+    /// Announces a key that is about to be deleted and made again.
+    pub(crate) fn announce_replaced(&self, key: &[u8]) -> Result<()> {
+        if self.store.hub().classes().has(Classes::NEW)
+            && self.live_record(key, &meta_key(self.space, key))?.is_some()
+        {
+            self.say_from(Classes::NEW, "new", key);
+        }
+        Ok(())
     }
 
     /// Decodes the header of a record of `key`.
@@ -448,6 +538,9 @@ impl<'a> Tx<'a> {
     /// Sets the record of a key.
     pub(crate) fn put_record(&mut self, key: &[u8], record: Vec<u8>) -> Result<()> {
         self.store.limits().check_key(key)?;
+        if self.store.hub().wants_any() {
+            self.announce_new(key)?;
+        }
         self.touch_record(key);
         let meta = meta_key(self.space, key);
         self.put_row(META, &meta, record);

@@ -22,6 +22,7 @@ use crate::encoding::tombstones::TombstoneStats;
 use crate::engine::{Batch, TreeId, WriteOptions};
 use crate::error::Result;
 use crate::keyspace::trees::{DATA, SCORE};
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::store::Store;
 
@@ -61,15 +62,20 @@ impl<'s> Tx<'s> {
     /// members the key is deleted. Returns the size for the reply.
     pub(crate) fn store_built(
         &mut self,
+        name: &'static str,
         key: &[u8],
         build: CollectionBuilder<'s>,
         kind: Type,
         size: u64,
     ) -> Result<i64> {
         if size > 0 {
+            self.meet(key)?;
             build.finish_members(self, key, Header { kind, expire_ms: 0 }, size)?;
+            let class = if kind == Type::Set { Classes::SET } else { Classes::ZSET };
+            self.notify(class, name, key);
         } else if self.record(key)?.is_some() {
             self.delete_record(key);
+            self.notify(Classes::GENERIC, "del", key);
         }
         Ok(i64::try_from(size).unwrap_or(i64::MAX))
     }

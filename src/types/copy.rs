@@ -12,6 +12,7 @@ use crate::engine::TreeId;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::errors::malformed;
 use crate::keyspace::trees::{DATA, SCORE};
+use crate::messages::events::Classes;
 use crate::txn::db::commands;
 use crate::txn::{Record, Tx};
 use crate::types::collection_builder::CollectionBuilder;
@@ -42,6 +43,8 @@ impl Tx<'_> {
         if key != new_key {
             self.duplicate(key, &record, self.database(), new_key)?;
             self.delete_record(key);
+            self.notify(Classes::GENERIC, "rename_from", key);
+            self.notify(Classes::GENERIC, "rename_to", new_key);
         }
         Ok(())
     }
@@ -53,6 +56,8 @@ impl Tx<'_> {
         }
         self.duplicate(key, &record, self.database(), new_key)?;
         self.delete_record(key);
+        self.notify(Classes::GENERIC, "rename_from", key);
+        self.notify(Classes::GENERIC, "rename_to", new_key);
         Ok(true)
     }
 
@@ -71,12 +76,16 @@ impl Tx<'_> {
         if database == self.database() && key == to {
             return Err(same_object());
         }
-        let Some(record) = self.record(key)? else { return Ok(false) };
+        let record = self.as_read(|tx| tx.record(key))?;
+        let Some(record) = record else { return Ok(false) };
         if !replace && self.on_database(database, |tx| tx.record(to))?.is_some() {
             return Ok(false);
         }
         self.duplicate(key, &record, database, to)?;
-        Ok(true)
+        self.on_database(database, |tx| {
+            tx.notify(Classes::GENERIC, "copy_to", to);
+            Ok(true)
+        })
     }
 
     pub(crate) fn r#move(&mut self, key: &[u8], database: u32) -> Result<bool> {
@@ -90,12 +99,17 @@ impl Tx<'_> {
         }
         self.duplicate(key, &record, database, key)?;
         self.delete_record(key);
-        Ok(true)
+        self.notify(Classes::GENERIC, "move_from", key);
+        self.on_database(database, |tx| {
+            tx.notify(Classes::GENERIC, "move_to", key);
+            Ok(true)
+        })
     }
 
     /// Replaces whatever `to` in `database` holds by the value and expiry of `key`.
     fn duplicate(&mut self, key: &[u8], record: &Record, database: u32, to: &[u8]) -> Result<()> {
         let header = record.header;
+        self.on_database(database, |tx| tx.announce_replaced(to))?;
         if is_packed(&record.bytes) {
             let packed = Packed::decode(record.bytes.clone()).map_err(|why| malformed(key, why))?;
             return self.on_database(database, |tx| tx.put_copy(to, header, packed));

@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 
+use crate::encoding::glob;
 use crate::encoding::keys::{after_prefix, meta_key, split_meta_key};
 use crate::encoding::meta::Header;
 use crate::engine::CacheFill;
@@ -14,7 +15,6 @@ use crate::keyspace::key_counts::{CountedAt, KeyCount};
 use crate::keyspace::trees::META;
 use crate::txn::db::commands;
 use crate::txn::{Tx, Walk};
-use crate::types::glob;
 
 commands! {
     /// FLUSHDB: removes all keys of this database in constant time. Waits until no other write is

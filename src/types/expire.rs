@@ -3,6 +3,7 @@
 
 use crate::encoding::meta::with_expiry;
 use crate::error::{Error, ErrorKind, Result};
+use crate::messages::events::Classes;
 use crate::txn::db::commands;
 use crate::txn::{Record, Tx};
 
@@ -91,10 +92,14 @@ impl Tx<'_> {
             return Ok(false);
         }
         match u64::try_from(at_ms) {
-            Ok(at_ms) if at_ms > self.now() => self.put_expiry(key, &record, at_ms)?,
+            Ok(at_ms) if at_ms > self.now() => {
+                self.put_expiry(key, &record, at_ms)?;
+                self.notify(Classes::GENERIC, "expire", key);
+            }
             _ => {
                 self.frees_space();
                 self.delete_record(key);
+                self.notify(Classes::GENERIC, "del", key);
             }
         }
         Ok(true)
@@ -129,6 +134,7 @@ impl Tx<'_> {
         match self.record(key)? {
             Some(record) if record.header.expire_ms != 0 => {
                 self.put_expiry(key, &record, 0)?;
+                self.notify(Classes::GENERIC, "persist", key);
                 Ok(true)
             }
             _ => Ok(false),

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use crate::encoding::meta::Type;
 use crate::error::{Error, ErrorKind, Result};
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::collection::Collection;
 use crate::txn::db::commands;
@@ -73,6 +74,9 @@ impl Tx<'_> {
             values.push(hash.remove(self, field)?);
         }
         self.save(hash)?;
+        if values.iter().any(Option::is_some) {
+            self.notify_taken(Classes::HASH, "hdel", key)?;
+        }
         Ok(values)
     }
 
@@ -90,6 +94,7 @@ impl Tx<'_> {
         })?;
         hash.put_over(self, field, sum.to_string(), old.is_some())?;
         self.save(hash)?;
+        self.notify(Classes::HASH, "hincrby", key);
         Ok(sum)
     }
 
@@ -111,6 +116,7 @@ impl Tx<'_> {
         let sum = Bytes::from(number.plus(increment).ok_or_else(not_finite)?.to_string());
         hash.put_over(self, field, sum.clone(), old.is_some())?;
         self.save(hash)?;
+        self.notify(Classes::HASH, "hincrbyfloat", key);
         Ok(sum)
     }
 
@@ -189,6 +195,7 @@ impl Tx<'_> {
         }
         let added = hash.len().saturating_sub(before);
         self.save(hash)?;
+        self.notify(Classes::HASH, "hset", key);
         Ok(added.cast_signed())
     }
 
@@ -199,6 +206,7 @@ impl Tx<'_> {
         }
         hash.put_over(self, field, Bytes::copy_from_slice(value), false)?;
         self.save(hash)?;
+        self.notify(Classes::HASH, "hset", key);
         Ok(true)
     }
 

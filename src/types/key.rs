@@ -2,6 +2,7 @@
 
 use crate::encoding::meta::Type;
 use crate::error::Result;
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::db::commands;
 
@@ -17,6 +18,7 @@ impl Tx<'_> {
         for key in keys {
             if self.record(key)?.is_some() {
                 self.delete_record(key);
+                self.notify(Classes::GENERIC, "del", key);
                 deleted += 1;
             }
         }

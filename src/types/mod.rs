@@ -1,13 +1,14 @@
 //! The commands of Redis, as methods of `Tx`, and their options.
 //!
 //! - `string`, `bits`, `hash`, `list`, `set`, `zset`: the commands of each type;
+//! - `publish`: messages;
 //! - `key`, `expire`, `copy`, `databases`, `scan`, `sort`, `object`, `random_key`: commands on keys
 //!   of any type;
 //! - `members`: the members of hashes, sets and sorted sets; `packing`: members inside a record;
 //!   `scores`: stored scores; `all_members`, `sample`: all members, or random ones;
 //! - `collection_builder`: new collections of any size; `rewrite`: collections without tombstones;
 //! - `iterate`: iterators over keys and members that users hold;
-//! - `number`, `long_double`, `glob`: numbers and patterns as text.
+//! - `number`, `long_double`: numbers as text.
 
 mod all_members;
 pub(crate) mod bits;
@@ -15,7 +16,6 @@ mod collection_builder;
 mod copy;
 mod databases;
 mod expire;
-pub(crate) mod glob;
 mod hash;
 mod iterate;
 mod key;
@@ -25,6 +25,7 @@ pub(crate) mod members;
 pub(crate) mod number;
 mod object;
 pub(crate) mod packing;
+mod publish;
 mod random_key;
 mod rewrite;
 pub(crate) mod sample;
@@ -37,10 +38,10 @@ mod string;
 pub(crate) mod testing;
 pub(crate) mod zset;
 
+pub use crate::encoding::glob::matches as glob_matches;
 pub use crate::encoding::meta::Type;
 pub use bits::{BitOp, BitRange, BitSearch, BitUnit, BitfieldOp, FieldAction, FieldType, Overflow};
 pub use expire::ExpireIf;
-pub use glob::matches as glob_matches;
 pub use iterate::{KeyEntry, KeyIter, KeyRange, Member, MemberIter, MemberRange};
 pub use list::{InsertPosition, Search, Side};
 pub use scan::{Page, ScanOptions};

@@ -6,13 +6,13 @@
 
 use bytes::Bytes;
 
+use crate::encoding::glob;
 use crate::encoding::meta::Type;
 use crate::error::Result;
 use crate::keyspace::scan_cursors::{Gap, NumberedEnd};
 use crate::txn::db::commands;
 use crate::txn::{Tx, Walk};
 use crate::types::databases::user_key;
-use crate::types::glob;
 use crate::types::scores::stored_score;
 
 /// The cursor for the next call, and the elements of this one.

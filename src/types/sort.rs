@@ -87,7 +87,7 @@ impl Tx<'_> {
         options: &SortOptions<'_>,
         to: &[u8],
     ) -> Result<i64> {
-        let elements = self.elements_for(key, options, true)?;
+        let elements = self.as_read(|tx| tx.elements_for(key, options, true))?;
         let mut list = self.build_list(to)?;
         for element in elements {
             self.each_shown(element, options, |shown| list.push(self, &shown.unwrap_or_default()))?;

@@ -67,12 +67,21 @@ static void show_node(const lsmkv_reply *of, size_t index) {
     case LSMKV_REPLY_ARRAY:
     case LSMKV_REPLY_MAP:
     case LSMKV_REPLY_SET:
-        show(kind == LSMKV_REPLY_ARRAY ? "[" : kind == LSMKV_REPLY_MAP ? "{" : "<", 1);
+    case LSMKV_REPLY_PUSH:
+        show(kind == LSMKV_REPLY_ARRAY  ? "["
+             : kind == LSMKV_REPLY_MAP  ? "{"
+             : kind == LSMKV_REPLY_PUSH ? "("
+                                        : "<",
+             1);
         for (i = 0; i < n; i++) {
             if (i > 0) show(" ", 1);
             show_node(of, lsmkv_reply_at(of, index, i));
         }
-        show(kind == LSMKV_REPLY_ARRAY ? "]" : kind == LSMKV_REPLY_MAP ? "}" : ">", 1);
+        show(kind == LSMKV_REPLY_ARRAY  ? "]"
+             : kind == LSMKV_REPLY_MAP  ? "}"
+             : kind == LSMKV_REPLY_PUSH ? ")"
+                                        : ">",
+             1);
         break;
     default: show("?", 1);
     }

@@ -222,6 +222,36 @@ STORY(scans_and_sorting) {
     CHECK(db.sort_store("l", "sorted") == 3 && db.llen("sorted") == 3);
 }
 
+STORY(messages_and_waits) {
+    lsmkv::Db db(check_dir);
+    db.rpush_many("l", {"a", "b", "c", "d", "e", "f"});
+    SHOWS(*db.blpop({"none", "l"}, 1), "[l a]");
+    SHOWS(*db.brpop({"l"}, 1), "[l f]");
+    CHECK(*db.blmove("l", "m", LSMKV_LEFT, LSMKV_RIGHT, 1) == "b");
+    CHECK(*db.brpoplpush("l", "m", 1) == "e");
+    SHOWS(*db.blmpop({"l"}, LSMKV_LEFT, 2, 1), "[l [c d]]");
+    CHECK(!db.blpop({"l"}, 0.01));
+    db.zadd("z", 1, "x");
+    db.zadd("z", 2, "y");
+    db.zadd("z", 3, "w");
+    SHOWS(*db.bzpopmin({"z"}, 1), "[z x ~1]");
+    SHOWS(*db.bzpopmax({"z"}, 1), "[z w ~3]");
+    SHOWS(*db.bzmpop({"z"}, LSMKV_LEAST, 1, 1), "[z [[y ~2]]]");
+    lsmkv::Session session = db.session();
+    session.command({"SUBSCRIBE", "news"});
+    session.command({"SSUBSCRIBE", "shard"});
+    CHECK(db.publish("news", "hello") == 1 && db.spublish("shard", "there") == 1);
+    CHECK(session.fd() > 0);
+    const auto message = session.wait(1000);
+    CHECK(message && (*message)[0].str() == "message" && (*message)[2].str() == "hello");
+    CHECK(session.wait(1000) && !session.wait(0));
+    SHOWS(db.pubsub_channels("*"), "[news]");
+    SHOWS(db.pubsub_numsub({"news"}), "[news 1]");
+    CHECK(db.pubsub_numpat() == 0);
+    SHOWS(db.pubsub_shardchannels("*"), "[shard]");
+    SHOWS(db.pubsub_shardnumsub({"shard"}), "[shard 1]");
+}
+
 int main(int argc, char **argv) {
     BEGIN(argc, argv);
     RUN(strings);
@@ -232,5 +262,6 @@ int main(int argc, char **argv) {
     RUN(sorted_sets);
     RUN(keys);
     RUN(scans_and_sorting);
+    RUN(messages_and_waits);
     return END();
 }

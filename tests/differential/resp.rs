@@ -26,6 +26,7 @@ pub(crate) enum Resp {
     /// Keys and values in turn.
     Map(Vec<Resp>),
     Set(Vec<Resp>),
+    Push(Vec<Resp>),
     /// With the format in front.
     Verbatim(Vec<u8>),
 }
@@ -34,7 +35,9 @@ impl Resp {
     /// The elements, of a map its keys and values; none of what has none.
     pub(crate) fn items(&self) -> &[Resp] {
         match self {
-            Self::Array(Some(items)) | Self::Map(items) | Self::Set(items) => items,
+            Self::Array(Some(items)) | Self::Map(items) | Self::Set(items) | Self::Push(items) => {
+                items
+            }
             _ => &[],
         }
     }
@@ -87,6 +90,7 @@ impl fmt::Debug for Resp {
             Self::Double(text) => write!(f, ",{text}"),
             Self::Map(items) => f.debug_tuple("%").field(items).finish(),
             Self::Set(items) => f.debug_set().entries(items).finish(),
+            Self::Push(items) => f.debug_tuple(">").field(items).finish(),
             Self::Verbatim(bytes) => write!(f, "={}", shown(bytes)),
         }
     }
@@ -108,7 +112,7 @@ impl From<Reply> for Resp {
             Reply::Int(number) => Self::Int(number),
             Reply::Bulk(bytes) => Self::Bulk(Some(bytes.to_vec())),
             Reply::Double(number) => Self::Bulk(Some(double(number).into_bytes())),
-            Reply::Array(items) | Reply::Set(items) => Self::Array(all(items)),
+            Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => Self::Array(all(items)),
             Reply::Map(pairs) | Reply::Pairs(pairs) => {
                 Self::Array(all(pairs.into_iter().flat_map(|(a, b)| [a, b]).collect()))
             }
@@ -212,6 +216,7 @@ pub(crate) fn read(reader: &mut impl BufRead) -> io::Result<Resp> {
         ',' => Resp::Double(rest.to_owned()),
         '%' => Resp::Map(elements(reader, 2 * usize::try_from(number()?).unwrap())?),
         '~' => Resp::Set(elements(reader, usize::try_from(number()?).unwrap())?),
+        '>' => Resp::Push(elements(reader, usize::try_from(number()?).unwrap())?),
         '=' => Resp::Verbatim(bytes(reader, usize::try_from(number()?).unwrap())?),
         _ => return Err(io::Error::other(format!("not RESP: {head}"))),
     })

@@ -42,12 +42,17 @@ impl Server {
     }
 
     pub(crate) fn connect(&self) -> Client {
+        Client::new(self.stream()).unwrap()
+    }
+
+    /// Opens a connection as a byte stream.
+    pub(crate) fn stream(&self) -> UnixStream {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             match UnixStream::connect(self.dir.path().join("socket")) {
                 Ok(stream) => {
                     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-                    return Client::new(stream).unwrap();
+                    return stream;
                 }
                 Err(e) => assert!(Instant::now() < deadline, "redis-server does not listen: {e}"),
             }

@@ -1,6 +1,7 @@
 """Pipelines, transactions, snapshots, batches, databases."""
 
 import os
+import select
 import tempfile
 import threading
 import unittest
@@ -15,6 +16,38 @@ class Handles(unittest.TestCase):
         self.path = os.path.join(scratch.name, "store")
         self.db = lsmkv.open(self.path)
         self.addCleanup(self.db.close)
+
+    def test_messages_arrive_where_they_are_subscribed_to(self):
+        with self.db.pubsub() as channels:
+            channels.subscribe("a", "b")
+            channels.psubscribe("n*")
+            kinds = [channels.get_message()["data"] for _ in range(3)]
+            self.assertEqual(kinds, [1, 2, 3])
+            self.assertEqual(self.db.publish("a", "x"), 1)
+            self.assertEqual(self.db.publish("news", "y"), 1)
+            found = {"type": "message", "pattern": None, "channel": b"a", "data": b"x"}
+            self.assertEqual(channels.get_message(), found)
+            self.assertTrue(select.select([channels], [], [], 1)[0])
+            self.assertEqual(channels.get_message(1)["pattern"], b"n*")
+            self.assertFalse(select.select([channels], [], [], 0)[0])
+            self.assertIsNone(channels.get_message(0.01))
+            self.assertEqual(self.db.pubsub_numsub("a", "x"), [(b"a", 1), (b"x", 0)])
+            threading.Timer(0.02, self.db.publish, ("b", "late")).start()
+            self.assertEqual(next(channels.listen())["data"], b"late")
+        self.assertEqual(self.db.publish("a", "nobody"), 0)
+
+    def test_a_pop_waits_for_a_push_of_another_thread(self):
+        threading.Timer(0.02, self.db.rpush, ("queue", "job")).start()
+        self.assertEqual(self.db.blpop(["none", "queue"], 30), (b"queue", b"job"))
+        self.assertIsNone(self.db.brpop("queue", 0.01))
+        self.db.rpush("l", "a", "b", "c")
+        self.assertEqual(self.db.blmove("l", "m", 1), b"a")
+        self.assertEqual(self.db.brpoplpush("l", "m", 1), b"c")
+        self.assertEqual(self.db.blmpop(1, 1, "l", direction="LEFT"), [b"l", [b"b"]])
+        self.db.zadd("z", {"x": 1, "y": 2, "w": 3})
+        self.assertEqual(self.db.bzpopmin("z", 1), (b"z", b"x", 1.0))
+        self.assertEqual(self.db.bzpopmax("z", 1), (b"z", b"w", 3.0))
+        self.assertEqual(self.db.bzmpop(1, 1, ["z"], min=True), [b"z", [[b"y", 2.0]]])
 
     def test_a_pipeline_gives_the_result_of_each_command(self):
         for transaction in (True, False):

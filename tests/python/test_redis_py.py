@@ -57,6 +57,38 @@ class Signatures(unittest.TestCase):
 
 
 @unittest.skipIf(redis is None, "redis-py is not installed")
+class Messages(unittest.TestCase):
+    """redis-py's pub/sub and blocking pops, in process."""
+
+    def setUp(self):
+        pool = lsmkv.ConnectionPool(":memory:")
+        self.addCleanup(pool.close)
+        self.client = redis.Redis(connection_pool=pool)
+
+    def test_a_subscriber_receives_messages(self):
+        channels = self.client.pubsub()
+        channels.subscribe("a", "b")
+        channels.psubscribe("n*")
+        confirmed = [channels.get_message(timeout=1) for _ in range(3)]
+        self.assertEqual([it["data"] for it in confirmed], [1, 2, 3])
+        self.assertEqual([self.client.publish("a", "x"), self.client.publish("news", "y")], [1, 1])
+        self.assertEqual(channels.get_message(timeout=1)["data"], b"x")
+        self.assertEqual(channels.get_message(timeout=1)["channel"], b"news")
+        self.assertIsNone(channels.get_message(timeout=0.01))
+        self.assertGreater(channels.connection._sock.fileno(), 0)
+        threading.Timer(0.02, self.client.publish, ("b", "late")).start()
+        self.assertEqual(next(channels.listen())["data"], b"late")
+        channels.unsubscribe()
+        channels.close()
+        self.assertEqual(self.client.publish("a", "nobody"), 0)
+
+    def test_a_pop_waits_for_a_push(self):
+        threading.Timer(0.02, self.client.rpush, ("queue", "job")).start()
+        self.assertEqual(self.client.blpop("queue", timeout=30), (b"queue", b"job"))
+        self.assertIsNone(self.client.brpop(["queue"], timeout=0.01))
+
+
+@unittest.skipIf(redis is None, "redis-py is not installed")
 class SameAnswers(unittest.TestCase):
     """The same calls on both give the same: values and types."""
 

@@ -983,6 +983,58 @@ public:
         });
     }
 
+    // Messages
+    /// PUBSUB CHANNELS: returns the channels that have subscribers and match the pattern. Returns
+    /// an array of channels.
+    Reply pubsub_channels(std::string_view pattern) const {
+        return try_pubsub_channels(pattern).value();
+    }
+    Result<Reply> try_pubsub_channels(std::string_view pattern) const noexcept {
+        return Result<Reply>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_pubsub_channels(raw(), pattern.data(), pattern.size(), out, err);
+        });
+    }
+    /// PUBSUB NUMPAT: returns the number of patterns that have subscribers. Returns the number of
+    /// patterns that have subscribers.
+    std::int64_t pubsub_numpat() const {
+        return try_pubsub_numpat().value();
+    }
+    Result<std::int64_t> try_pubsub_numpat() const noexcept {
+        return Result<std::int64_t>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_pubsub_numpat(raw(), out, err);
+        });
+    }
+    /// PUBSUB NUMSUB: returns the numbers of subscribers of n channels, those of patterns left out.
+    /// Returns an array of channels and numbers in turn.
+    Reply pubsub_numsub(const Strings &items) const {
+        return try_pubsub_numsub(items).value();
+    }
+    Result<Reply> try_pubsub_numsub(const Strings &items) const noexcept {
+        return Result<Reply>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_pubsub_numsub(raw(), items.data(), items.size(), out, err);
+        });
+    }
+    /// PUBSUB SHARDCHANNELS: returns the shard channels that have subscribers and match the
+    /// pattern. Returns an array of shard channels.
+    Reply pubsub_shardchannels(std::string_view pattern) const {
+        return try_pubsub_shardchannels(pattern).value();
+    }
+    Result<Reply> try_pubsub_shardchannels(std::string_view pattern) const noexcept {
+        return Result<Reply>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_pubsub_shardchannels(raw(), pattern.data(), pattern.size(), out, err);
+        });
+    }
+    /// PUBSUB SHARDNUMSUB: returns the numbers of subscribers of n shard channels. Returns an array
+    /// of shard channels and numbers in turn.
+    Reply pubsub_shardnumsub(const Strings &items) const {
+        return try_pubsub_shardnumsub(items).value();
+    }
+    Result<Reply> try_pubsub_shardnumsub(const Strings &items) const noexcept {
+        return Result<Reply>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_pubsub_shardnumsub(raw(), items.data(), items.size(), out, err);
+        });
+    }
+
 private:
     lsmkv_db *raw() const noexcept { return static_cast<const Self *>(this)->handle(); }
 };
@@ -2186,6 +2238,129 @@ public:
         return Result<std::optional<Reply>>::of([&](auto *out, lsmkv_err *err) {
             return lsmkv_fcall(raw(), function.data(), function.size(), keys.data(), keys.size(),
                 args.data(), args.size(), out, err);
+        });
+    }
+
+    // Blocking commands
+    /// BLMOVE: moves an element from an end of a list, LSMKV_LEFT or LSMKV_RIGHT, to an end of the
+    /// same or another, as soon as there is one. It waits for timeout seconds, 0 for ever. Returns
+    /// the element.
+    std::optional<Value> blmove(std::string_view source, std::string_view destination,
+        std::int32_t from, std::int32_t to, double timeout) {
+        return try_blmove(source, destination, from, to, timeout).value();
+    }
+    Result<std::optional<Value>> try_blmove(std::string_view source, std::string_view destination,
+        std::int32_t from, std::int32_t to, double timeout) noexcept {
+        return Result<std::optional<Value>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_blmove(raw(), source.data(), source.size(), destination.data(),
+                destination.size(), from, to, timeout, out, err);
+        });
+    }
+    /// BLMPOP: pops up to count elements from an end, LSMKV_LEFT or LSMKV_RIGHT, of the first of n
+    /// lists that has some. It waits for timeout seconds, 0 for ever. Returns an array of the key
+    /// and an array of the elements.
+    std::optional<Reply> blmpop(const Strings &keys, std::int32_t from, std::int64_t count,
+        double timeout) {
+        return try_blmpop(keys, from, count, timeout).value();
+    }
+    Result<std::optional<Reply>> try_blmpop(const Strings &keys, std::int32_t from,
+        std::int64_t count, double timeout) noexcept {
+        return Result<std::optional<Reply>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_blmpop(raw(), keys.data(), keys.size(), from, count, timeout, out, err);
+        });
+    }
+    /// BLPOP: pops the first element of the first of n lists that has one. It waits for timeout
+    /// seconds, 0 for ever. Calls that wait for a key are served in the order in which they came.
+    /// Returns an array of the key and the element.
+    std::optional<Reply> blpop(const Strings &keys, double timeout) {
+        return try_blpop(keys, timeout).value();
+    }
+    Result<std::optional<Reply>> try_blpop(const Strings &keys, double timeout) noexcept {
+        return Result<std::optional<Reply>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_blpop(raw(), keys.data(), keys.size(), timeout, out, err);
+        });
+    }
+    /// BRPOP: pops the last element of the first of n lists that has one. It waits for timeout
+    /// seconds, 0 for ever. Returns an array of the key and the element.
+    std::optional<Reply> brpop(const Strings &keys, double timeout) {
+        return try_brpop(keys, timeout).value();
+    }
+    Result<std::optional<Reply>> try_brpop(const Strings &keys, double timeout) noexcept {
+        return Result<std::optional<Reply>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_brpop(raw(), keys.data(), keys.size(), timeout, out, err);
+        });
+    }
+    /// BRPOPLPUSH: moves the last element of a list to the front of the same or another, as soon as
+    /// there is one. It waits for timeout seconds, 0 for ever. Returns the element.
+    std::optional<Value> brpoplpush(std::string_view source, std::string_view destination,
+        double timeout) {
+        return try_brpoplpush(source, destination, timeout).value();
+    }
+    Result<std::optional<Value>> try_brpoplpush(std::string_view source,
+        std::string_view destination, double timeout) noexcept {
+        return Result<std::optional<Value>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_brpoplpush(raw(), source.data(), source.size(), destination.data(),
+                destination.size(), timeout, out, err);
+        });
+    }
+    /// BZMPOP: pops up to count members with the least (LSMKV_LEAST) or greatest (LSMKV_GREATEST)
+    /// scores from the first of n sorted sets that has some. It waits for timeout seconds, 0 for
+    /// ever. Returns an array of the key and an array of arrays of member and score.
+    std::optional<Reply> bzmpop(const Strings &keys, std::int32_t end, std::int64_t count,
+        double timeout) {
+        return try_bzmpop(keys, end, count, timeout).value();
+    }
+    Result<std::optional<Reply>> try_bzmpop(const Strings &keys, std::int32_t end,
+        std::int64_t count, double timeout) noexcept {
+        return Result<std::optional<Reply>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_bzmpop(raw(), keys.data(), keys.size(), end, count, timeout, out, err);
+        });
+    }
+    /// BZPOPMAX: pops the member with the greatest score of the first of n sorted sets that has
+    /// one. It waits for timeout seconds, 0 for ever. Returns an array of the key, the member and
+    /// its score.
+    std::optional<Reply> bzpopmax(const Strings &keys, double timeout) {
+        return try_bzpopmax(keys, timeout).value();
+    }
+    Result<std::optional<Reply>> try_bzpopmax(const Strings &keys, double timeout) noexcept {
+        return Result<std::optional<Reply>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_bzpopmax(raw(), keys.data(), keys.size(), timeout, out, err);
+        });
+    }
+    /// BZPOPMIN: pops the member with the least score of the first of n sorted sets that has one.
+    /// It waits for timeout seconds, 0 for ever. Returns an array of the key, the member and its
+    /// score.
+    std::optional<Reply> bzpopmin(const Strings &keys, double timeout) {
+        return try_bzpopmin(keys, timeout).value();
+    }
+    Result<std::optional<Reply>> try_bzpopmin(const Strings &keys, double timeout) noexcept {
+        return Result<std::optional<Reply>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_bzpopmin(raw(), keys.data(), keys.size(), timeout, out, err);
+        });
+    }
+
+    // Messages
+    /// PUBLISH: sends a message to the subscribers of a channel. Returns the number of subscribers
+    /// that the message reaches.
+    std::int64_t publish(std::string_view channel, std::string_view message) {
+        return try_publish(channel, message).value();
+    }
+    Result<std::int64_t> try_publish(std::string_view channel, std::string_view message) noexcept {
+        return Result<std::int64_t>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_publish(raw(), channel.data(), channel.size(), message.data(),
+                message.size(), out, err);
+        });
+    }
+    /// SPUBLISH: sends a message to the subscribers of a shard channel. Returns the number of
+    /// subscribers that the message reaches.
+    std::int64_t spublish(std::string_view shardchannel, std::string_view message) {
+        return try_spublish(shardchannel, message).value();
+    }
+    Result<std::int64_t> try_spublish(std::string_view shardchannel,
+        std::string_view message) noexcept {
+        return Result<std::int64_t>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_spublish(raw(), shardchannel.data(), shardchannel.size(), message.data(),
+                message.size(), out, err);
         });
     }
 

@@ -74,6 +74,28 @@ class Session : public Handle,
 public:
     Session() noexcept = default;
     explicit Session(lsmkv_db *db) noexcept : Handle(db) {}
+
+    /// Waits until a message arrives for the session, after SUBSCRIBE by command(), for at most
+    /// this many milliseconds. Returns nothing if none has arrived.
+    std::optional<Reply> wait(std::uint64_t timeout_ms = UINT64_MAX) {
+        auto message = try_wait(timeout_ms);
+        if (message.status() == LSMKV_TIMEOUT) return std::nullopt;
+        return std::move(message).value();
+    }
+    Result<Reply> try_wait(std::uint64_t timeout_ms = UINT64_MAX) noexcept {
+        return Result<Reply>::of([&](lsmkv_reply **out, lsmkv_err *err) {
+            return lsmkv_session_wait(handle(), timeout_ms, out, err);
+        });
+    }
+
+    /// A descriptor that is readable while wait() would return at once. It belongs to the session.
+    int fd() {
+        std::int32_t descriptor = -1;
+        Result<void>::of([&](lsmkv_err *err) {
+            return lsmkv_session_fd(handle(), &descriptor, err);
+        }).value();
+        return descriptor;
+    }
 };
 
 class Db;

@@ -2,18 +2,26 @@
 
 import ctypes
 import weakref
-from ctypes import c_size_t, c_void_p
+from ctypes import c_int32, c_size_t, c_void_p
 from itertools import chain
-from typing import Any, Callable, Iterator, Optional, Type, TypeVar, Union
+from typing import Any, Callable, Iterator, List, Optional, Type, TypeVar, Union
 
 from . import _reply
 from ._ffi import Buf, bare_get_into, lib
 from ._iterate import Chunks, Item, items
 from ._outputs import READ_BYTES, Outputs, failure, free, give, take
 from ._pipeline import Pipeline
+from ._pubsub import PubSub
 from ._regular import Direct
 from ._reply import same
-from ._signatures import ITER_NO_FILL, ITER_REVERSE, ITER_VALUES, NOT_FOUND, TOO_SMALL
+from ._signatures import (
+    ITER_NO_FILL,
+    ITER_REVERSE,
+    ITER_VALUES,
+    NOT_FOUND,
+    TIMEOUT,
+    TOO_SMALL,
+)
 from ._values import AbsExpiryT, EncodableT, ExpiryT, V, encode, fits, pack
 from .commands import Commands
 
@@ -23,6 +31,8 @@ _set = lib.lsmkv_set
 _packed = lib.lsmkv_command_packed
 _SIZES = [c_size_t.from_param(size) for size in range(256)]
 _ROOM = c_size_t.from_param(READ_BYTES)
+# The timeout of a wait without a limit.
+FOR_EVER = 2**64 - 1
 
 
 def decoded(data: bytes) -> str:
@@ -176,6 +186,10 @@ class Handle(Direct[V], Commands[V]):
     def _selected(cls) -> Type["Handle[Any]"]:
         return Handle
 
+    def pubsub(self) -> PubSub[V]:
+        """Returns an object that subscribes to channels and receives their messages."""
+        return PubSub(self._open_session())
+
     def _open_session(self) -> "Session[V]":
         return self._make(Session, lib.lsmkv_session)
 
@@ -229,4 +243,29 @@ class Handle(Direct[V], Commands[V]):
 
 
 class Session(Handle[V]):
-    """A connection to the store: accepts MULTI, WATCH and SELECT. For one thread at a time."""
+    """A connection to the store: accepts MULTI, WATCH, SELECT and SUBSCRIBE. For one thread at a
+    time."""
+
+    def wait(self, timeout: Optional[float] = None) -> Optional[List[Any]]:
+        """Waits for a message of a channel, at most this many seconds; without a timeout for ever.
+        Returns the message as Redis sends it, such as `[b"message", channel, data]`, or None."""
+        limit = FOR_EVER if timeout is None else max(0, int(timeout * 1000))
+        out = take()
+        status = lib.lsmkv_session_wait(self._handle, limit, out.pointer_at, out.err_at)
+        if status == TIMEOUT:
+            give(out)
+            return None
+        if status < 0:
+            raise failure(status, out)
+        reply: int = out.pointer.value or 0
+        give(out)
+        message: List[Any] = _reply.decode(reply, self._shapes)
+        return message
+
+    def fileno(self) -> int:
+        """Returns a descriptor that is readable while messages wait. It belongs to the session."""
+        descriptor = c_int32()
+        out = take()
+        status = lib.lsmkv_session_fd(self._handle, ctypes.addressof(descriptor), out.err_at)
+        self._done(status, out)
+        return descriptor.value

@@ -39,20 +39,37 @@ class _Replies(BaseParser):
 
     def __init__(self, socket_read_size: int = 0) -> None:
         self.waiting: Deque[Any] = deque()
+        # The session of a subscriber: its messages are read like replies.
+        self.subscriber: Optional[Session[bytes]] = None
 
     def on_connect(self, connection: Any) -> None:
         self.waiting.clear()
 
     def on_disconnect(self) -> None:
         self.waiting.clear()
+        self.subscriber = None
 
-    def can_read(self, timeout: float = 0) -> bool:
+    def can_read(self, timeout: Optional[float] = 0) -> bool:
+        if not self.waiting and self.subscriber is not None:
+            self._receive(timeout)
         return bool(self.waiting)
 
     def read_response(self, disable_decoding: bool = False, **_: Any) -> Any:
+        if not self.waiting and self.subscriber is not None:
+            self._receive(None)
         if not self.waiting:
             raise exceptions.ConnectionError("no reply is waiting: send a command first")
         return self.waiting.popleft()
+
+    def _receive(self, timeout: Optional[float]) -> None:
+        """Waits for a message."""
+        session = self.subscriber
+        try:
+            message = session.wait(timeout) if session is not None else None
+        except _errors.Error as error:
+            raise exceptions.ConnectionError(str(error)) from error
+        if message is not None:
+            self.waiting.append(message)
 
 
 class _Link:
@@ -66,6 +83,10 @@ class _Link:
 
     def close(self) -> None:
         self.session.close()
+
+    def fileno(self) -> int:
+        """Returns a descriptor that is readable while messages wait."""
+        return self.session.fileno()
 
 
 class Connection(AbstractConnection):
@@ -141,7 +162,17 @@ class Connection(AbstractConnection):
 
     def send_command(self, *args: Any, **kwargs: Any) -> None:
         """Runs a command and queues its reply for reading."""
+        parser: Any = self._parser
+        before = len(parser.waiting)
         self.send_packed_command(self.pack_command(*args))
+        if str(args[0]).upper().endswith("SUBSCRIBE"):
+            connection: Any = self
+            parser.subscriber = connection._sock.session
+            # Each name is confirmed by a message of its own.
+            confirmations = [parser.waiting.pop() for _ in range(len(parser.waiting) - before)]
+            for reply in reversed(confirmations):
+                nested = isinstance(reply, list) and reply and isinstance(reply[0], list)
+                parser.waiting.extend(reply if nested else [reply])
 
 
 class ConnectionPool(redis.connection.ConnectionPool):

@@ -232,6 +232,14 @@ class Regular(Executor[V]):
         """Deletes keys, exactly as DEL does."""
         return self._execute(number, b"UNLINK", *names)
 
+    def publish(self, channel: EncodableT, message: EncodableT) -> int:
+        """Sends a message to the subscribers of a channel."""
+        return self._execute(number, b"PUBLISH", channel, message)
+
+    def spublish(self, shard_channel: EncodableT, message: EncodableT) -> int:
+        """Sends a message to the subscribers of a shard channel."""
+        return self._execute(number, b"SPUBLISH", shard_channel, message)
+
 
 class Direct(Regular[V], Caller[V]):
     """Each command by its own C function."""
@@ -692,4 +700,20 @@ class Direct(Regular[V], Caller[V]):
         b0 = encode(names[0])
         out = take()
         status = lib.lsmkv_unlink(self._handle, b0, len(b0), out.number_at, out.err_at)
+        return self._number(status, out)
+
+    def publish(self, channel: EncodableT, message: EncodableT) -> int:
+        """Sends a message to the subscribers of a channel."""
+        b0 = encode(channel)
+        b1 = encode(message)
+        out = take()
+        status = lib.lsmkv_publish(self._handle, b0, len(b0), b1, len(b1), out.number_at, out.err_at)
+        return self._number(status, out)
+
+    def spublish(self, shard_channel: EncodableT, message: EncodableT) -> int:
+        """Sends a message to the subscribers of a shard channel."""
+        b0 = encode(shard_channel)
+        b1 = encode(message)
+        out = take()
+        status = lib.lsmkv_spublish(self._handle, b0, len(b0), b1, len(b1), out.number_at, out.err_at)
         return self._number(status, out)

@@ -208,12 +208,13 @@ impl<'a> Writer<'a> {
     fn write_head(&mut self, head: Head, len: usize) {
         let twice = len.saturating_mul(2);
         match (head, self.is_resp3()) {
-            (Head::Array | Head::Pairs, true) | (Head::Array | Head::Set, false) => {
+            (Head::Array | Head::Pairs, true) | (Head::Array | Head::Set | Head::Push, false) => {
                 self.number(b'*', len);
             }
             (Head::Map | Head::Pairs, false) => self.number(b'*', twice),
             (Head::Map, true) => self.number(b'%', len),
             (Head::Set, true) => self.number(b'~', len),
+            (Head::Push, true) => self.number(b'>', len),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use lsmkv::{Reply, Session};
+use lsmkv::{Reply, Session, WaitingPop};
 
 use super::client_list::ClientInfo;
 use super::command_table::CommandEntry;
@@ -35,10 +35,10 @@ pub(crate) enum CloseState {
 /// The state of a client that waits for a key or for a time.
 #[derive(Debug)]
 pub(crate) struct BlockedState {
-    /// The client's ticket among the blocked clients; `None` if it waits for the time only.
-    pub(crate) ticket: Option<u64>,
+    /// The number of the wait and the pop that waits; `None` if the client waits for the time only.
+    pub(crate) pop: Option<(u64, WaitingPop)>,
     pub(crate) deadline: Option<Instant>,
-    /// The reply at the deadline for a client without a ticket.
+    /// The reply at the deadline.
     pub(crate) timeout_reply: Reply,
     /// Approximate memory of the keys it waits for.
     pub(crate) memory_bytes: usize,
@@ -57,6 +57,10 @@ pub(crate) struct Client {
     pub(crate) close_state: CloseState,
     /// Whether the client has written since its replies were last sent.
     pub(crate) has_written: bool,
+    /// The numbers of its channels, patterns and shard channels.
+    pub(crate) subscriptions: [usize; 3],
+    /// Whether its event loop learns of messages.
+    pub(crate) listens: bool,
 }
 
 impl Client {
@@ -71,7 +75,14 @@ impl Client {
             blocked: None,
             close_state: CloseState::Open,
             has_written: false,
+            subscriptions: [0; 3],
+            listens: false,
         }
+    }
+
+    /// Whether the client is subscribed to anything.
+    pub(crate) fn is_subscribed(&self) -> bool {
+        self.subscriptions != [0; 3]
     }
 
     pub(crate) fn id(&self) -> u64 {

@@ -53,6 +53,8 @@ pub(crate) struct ClientInfo {
     pub(crate) input_bytes: AtomicUsize,
     pub(crate) output_bytes: AtomicUsize,
     pub(crate) no_evict: AtomicBool,
+    /// The numbers of channels, patterns and shard channels that it is subscribed to.
+    pub(crate) subscriptions: [AtomicUsize; 3],
 }
 
 impl ClientInfo {
@@ -75,6 +77,7 @@ impl ClientInfo {
             input_bytes: AtomicUsize::new(0),
             output_bytes: AtomicUsize::new(0),
             no_evict: AtomicBool::new(false),
+            subscriptions: Default::default(),
         }
     }
 
@@ -87,8 +90,14 @@ impl ClientInfo {
         self.input_bytes.load(RELAXED) + self.output_bytes.load(RELAXED)
     }
 
+    /// Whether the client is subscribed to anything.
+    pub(crate) fn is_subscribed(&self) -> bool {
+        self.subscriptions.iter().any(|count| count.load(RELAXED) > 0)
+    }
+
     fn flags(&self) -> String {
         let marks = [
+            ('P', self.is_subscribed()),
             ('x', self.queued.load(RELAXED) >= 0),
             ('b', self.blocked.load(RELAXED)),
             ('U', self.is_unix),
@@ -104,12 +113,15 @@ impl ClientInfo {
         let (age, idle) = (now_ms - self.since_ms.min(now_ms), self.active_ms.load(RELAXED));
         let idle = now_ms.saturating_sub(idle);
         let (input, output) = (self.input_bytes.load(RELAXED), self.output_bytes.load(RELAXED));
+        let [channels, patterns, shards] = [0, 1, 2].map(|at| {
+            self.subscriptions.get(at).map_or(0, |count: &AtomicUsize| count.load(RELAXED))
+        });
         let mut line = String::new();
         // Writing to a string does not fail.
         let _ = write!(
             line,
-            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub=0 psub=0 \
-             ssub=0 multi={} qbuf={input} qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={output} \
+            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={channels} \
+             psub={patterns} ssub={shards} multi={} qbuf={input} qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={output} \
              oll=0 omem={output} tot-mem={} events=r cmd={} user=default redir=-1 resp={} \
              lib-name={} lib-ver={}",
             self.id(),

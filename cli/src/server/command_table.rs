@@ -3,8 +3,6 @@
 use lsmkv::{CommandInfo, ConnectionCommand, KeyPositions};
 use rustc_hash::FxHashMap;
 
-use super::blocking_pop::PopSyntax;
-
 /// Which part of the program runs a command.
 #[derive(Clone, Copy)]
 pub(crate) enum CommandKind {
@@ -13,7 +11,7 @@ pub(crate) enum CommandKind {
     /// The session itself: the command changes the state of the connection.
     Session(SessionRole),
     /// The store, now or as soon as a key holds an element.
-    BlockingPop(PopSyntax),
+    BlockingPop,
     /// The server: the index of the handler in `SERVER_COMMANDS`.
     Server(usize),
 }
@@ -24,6 +22,8 @@ pub(crate) enum SessionRole {
     Multi,
     Exec,
     Discard,
+    Subscribe,
+    Ping,
     Other,
 }
 
@@ -72,11 +72,6 @@ impl CommandEntry {
         keys
     }
 
-    /// Whether a call may write keys that it does not name.
-    pub(crate) fn writes_any_key(&self, argv: &[&[u8]]) -> bool {
-        matches!(self.kind, CommandKind::Store(info) if info.writes_any_key(argv))
-    }
-
     /// Whether the command writes only the one key it names, or reads one value of it.
     fn fits_batch(&self) -> bool {
         let one_key = KeyPositions::Range { first: 1, last: 1, step: 1 };
@@ -92,6 +87,13 @@ fn session_role(command: ConnectionCommand) -> SessionRole {
         ConnectionCommand::Discard => SessionRole::Discard,
         ConnectionCommand::Exec => SessionRole::Exec,
         ConnectionCommand::Multi => SessionRole::Multi,
+        ConnectionCommand::Ping => SessionRole::Ping,
+        ConnectionCommand::Psubscribe
+        | ConnectionCommand::Punsubscribe
+        | ConnectionCommand::Ssubscribe
+        | ConnectionCommand::Subscribe
+        | ConnectionCommand::Sunsubscribe
+        | ConnectionCommand::Unsubscribe => SessionRole::Subscribe,
         _ => SessionRole::Other,
     }
 }
@@ -114,7 +116,10 @@ impl CommandTable {
                 info.name(),
                 CommandEntry {
                     arity: info.arity(),
-                    kind: CommandKind::Store(info),
+                    kind: match info.blocks() {
+                        true => CommandKind::BlockingPop,
+                        false => CommandKind::Store(info),
+                    },
                     writes: info.writes(),
                     reads_one_value: info.reads_one_value(),
                     keys: info.key_positions(),
@@ -134,7 +139,10 @@ impl CommandTable {
                     arity: info.arity,
                     kind: CommandKind::Session(session_role(info.command)),
                     keys: info.key_positions,
-                    group: "Transactions and connection",
+                    group: match session_role(info.command) {
+                        SessionRole::Subscribe => "Messages",
+                        _ => "Transactions and connection",
+                    },
                     syntax: info.syntax,
                     doc: info.doc,
                     since: info.since,

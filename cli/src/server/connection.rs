@@ -23,6 +23,7 @@ use super::dispatch::dispatch;
 use super::input_buffer::{InputBuffer, InputChunk, SHARED_CHUNK_BYTES};
 use super::shared::Server;
 use super::stream::Stream;
+use super::subscribing::write_messages;
 use crate::resp::{Limits, Parsed, RequestReader, Writer};
 
 /// The bytes received and replied that make a turn long.
@@ -127,6 +128,7 @@ impl Connection {
     /// `resume`.
     pub(crate) fn turn(&mut self, turn: &mut Turn<'_>) -> TurnOutcome {
         (self.received, self.ran_slow_command) = (0, false);
+        self.receive_messages();
         let outcome = self.run_received(turn);
         if outcome == TurnOutcome::NeedsBatch || !self.readable || !self.may_read() {
             return self.end_turn(outcome, turn.server);
@@ -164,7 +166,10 @@ impl Connection {
 
     /// Whether another turn would find something to do.
     pub(crate) fn wants_turn(&self) -> bool {
-        (self.has_unparsed && self.may_run()) || (self.readable && self.may_read())
+        let has_mail = self.client.listens && self.client.session.has_messages();
+        (self.has_unparsed && self.may_run())
+            || (self.readable && self.may_read())
+            || (has_mail && self.unsent_bytes() < OUTPUT_PAUSE_BYTES)
     }
 
     /// Whether one of the last turns was long.
@@ -196,6 +201,14 @@ impl Connection {
         write(&mut Writer::new(&mut self.output_buffer, self.client.protocol));
         if self.client.suppresses_reply() {
             self.output_buffer.truncate(before);
+        }
+    }
+
+    /// Moves messages of channels to the output buffer, as far as there is room.
+    pub(crate) fn receive_messages(&mut self) {
+        if self.client.listens && self.batched == 0 {
+            let most = self.sent.saturating_add(OUTPUT_PAUSE_BYTES);
+            write_messages(&mut self.client, &mut self.output_buffer, most);
         }
     }
 

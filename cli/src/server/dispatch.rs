@@ -1,26 +1,25 @@
 //! Runs a command of a connection and writes its reply.
 //!
 //! Commands of the store go through the connection's session, which also queues them after MULTI.
-//! The session does not know the server's own commands, which the client's queue holds then, nor
-//! blocking pops, of which it queues the non-blocking form. EXEC puts all replies in order.
+//! The session does not know the server's own commands, which the client's queue holds then. EXEC
+//! puts all replies in order.
 
 use std::time::Instant;
 
-use lsmkv::{Reply, ReplySink as _};
+use lsmkv::ReplySink as _;
 
-use super::blocked_clients::PopOutcome;
-use super::blocking_pop::{BlockingPop, PopSyntax};
-use super::client::{BlockedState, Client, CloseState};
+use super::blocking::run_blocking_pop;
+use super::client::{Client, CloseState};
 use super::command_table::{CommandEntry, CommandKind, SessionRole};
 use super::commands::{self, Call};
 use super::counters::{CallOutcome, Counters};
-use super::error_reply::error_text;
 use super::output_limit::OutputLimit;
 use super::session_call::{queue_in_session, run_in_session, write_failure};
 use super::shared::Server;
+use super::subscribing::{self, pong, run_subscribe};
 use super::transaction::exec;
-use super::transaction_queue::{QueuedCommand, TransactionQueue, arguments_memory};
-use crate::resp::Writer;
+use super::transaction_queue::QueuedCommand;
+use crate::resp::{Protocol, Writer};
 
 /// Runs `argv`, which has at least a name, and appends the reply to `out`. Returns how long it took,
 /// in nanoseconds.
@@ -42,7 +41,10 @@ pub(crate) fn dispatch(
         // The session writes the error and makes a transaction with this command fail.
         None => run_in_session(server, client, argv, &mut writer),
         Some(_) if !may_run => reject(client, &mut writer, "NOAUTH Authentication required."),
-        Some(entry) => run(server, client, entry, argv, &mut writer),
+        Some(entry) => match subscribing::refusal(client, entry, argv) {
+            Some(text) => reject(client, &mut writer, &text),
+            None => run(server, client, entry, argv, &mut writer),
+        },
     }
     let full = writer.is_full();
     counters.commands.add(1);
@@ -127,16 +129,16 @@ fn run(
 ) {
     client.record_command(entry);
     match entry.kind {
-        CommandKind::Store(_) if client.queue.is_none() => {
-            run_store_command(server, client, entry, argv, out);
+        CommandKind::Store(_) | CommandKind::BlockingPop if client.queue.is_some() => {
+            queue_store_command(server, client, entry, argv, out);
         }
-        CommandKind::Store(_) => queue_store_command(server, client, entry, argv, out),
+        CommandKind::Store(_) => run_store_command(server, client, entry, argv, out),
         CommandKind::Session(role) => run_session_command(server, client, role, argv, out),
         _ if !entry.accepts_count(argv.len()) => {
             let text = format!("ERR wrong number of arguments for '{}' command", entry.name);
             reject(client, out, &text);
         }
-        CommandKind::BlockingPop(syntax) => run_blocking_pop(server, client, syntax, argv, out),
+        CommandKind::BlockingPop => run_blocking_pop(server, client, argv, out),
         CommandKind::Server(handler) => {
             run_server_command(server, client, entry, handler, argv, out);
         }
@@ -157,9 +159,25 @@ fn run_store_command(
     argv: &[&[u8]],
     out: &mut Writer<'_>,
 ) {
-    match client.session.command_into(argv, out) {
-        Ok(()) if entry.writes => after_write(server, client, entry, argv),
-        Ok(()) => {}
+    client.has_written |= entry.writes;
+    if client.listens {
+        return run_before_messages(server, client, argv, out);
+    }
+    if let Err(error) = client.session.command_into(argv, out) {
+        write_failure(server, &error, out);
+    }
+}
+
+/// Runs a command of a client that receives messages. Those that the command itself causes come
+/// before its reply, as in Redis.
+fn run_before_messages(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Writer<'_>) {
+    match client.session.command(argv) {
+        Ok(reply) => {
+            while let Ok(Some(message)) = client.session.take_message() {
+                out.reply(&message);
+            }
+            out.reply(&reply);
+        }
         Err(error) => write_failure(server, &error, out),
     }
 }
@@ -175,35 +193,9 @@ fn queue_store_command(
     let queued = queue_in_session(server, client, argv, out);
     if let Some(queue) = client.queue.as_mut().filter(|_| queued) {
         queue.push(QueuedCommand::Session);
-        if entry.writes {
-            record_queued_write(queue, entry, argv);
-        }
+        queue.writes |= entry.writes;
     }
     client.sync_with_session();
-}
-
-/// Serves the clients that wait for what a command has written.
-pub(crate) fn after_write(
-    server: &Server,
-    client: &mut Client,
-    entry: &CommandEntry,
-    argv: &[&[u8]],
-) {
-    client.has_written = true;
-    if server.blocked_clients.any() {
-        if entry.writes_any_key(argv) {
-            server.blocked_clients.serve_all(|delivery| server.deliver(delivery));
-        } else {
-            let keys = entry.keys_in(argv);
-            server.blocked_clients.serve(keys, |delivery| server.deliver(delivery));
-        }
-    }
-}
-
-fn record_queued_write(queue: &mut TransactionQueue, entry: &CommandEntry, argv: &[&[u8]]) {
-    queue.writes = true;
-    queue.writes_any_key |= entry.writes_any_key(argv);
-    entry.keys_in(argv).into_iter().for_each(|key| queue.add_written_key(key));
 }
 
 fn run_session_command(
@@ -221,10 +213,22 @@ fn run_session_command(
                 client.queue.get_or_insert_default();
             }
         }
-        SessionRole::Discard | SessionRole::Other => {
+        SessionRole::Ping
+            if client.queue.is_none()
+                && client.is_subscribed()
+                && client.protocol == Protocol::Resp2
+                && argv.len() <= 2 =>
+        {
+            pong(argv, out);
+        }
+        SessionRole::Subscribe if client.queue.is_none() => {
+            run_subscribe(server, client, argv, out);
+        }
+        SessionRole::Discard | SessionRole::Subscribe | SessionRole::Ping | SessionRole::Other => {
             let queued = queue_in_session(server, client, argv, out);
             if let Some(queue) = client.queue.as_mut().filter(|_| queued) {
                 queue.push(QueuedCommand::Session);
+                queue.subscribes |= role == SessionRole::Subscribe;
             }
         }
     }
@@ -262,87 +266,4 @@ fn run_server_command(
         return queue_in_server(client, argv, queued, out);
     }
     commands::run(handler, &mut Call { server, client, argv, out, in_transaction: false });
-}
-
-fn run_blocking_pop(
-    server: &Server,
-    client: &mut Client,
-    syntax: PopSyntax,
-    argv: &[&[u8]],
-    out: &mut Writer<'_>,
-) {
-    let pop = match (BlockingPop::parse(syntax, argv), client.queue.is_some()) {
-        (Ok(pop), _) => pop,
-        (Err(text), true) => {
-            return queue_in_server(client, &[], QueuedCommand::Invalid(text), out);
-        }
-        (Err(text), false) => return out.error(&text),
-    };
-    if client.queue.is_some() {
-        return queue_pop(server, client, pop, argv, out);
-    }
-    pop_or_block(server, client, pop, argv, out);
-}
-
-/// Queues the non-blocking form of a pop after MULTI.
-fn queue_pop(
-    server: &Server,
-    client: &mut Client,
-    pop: BlockingPop,
-    argv: &[&[u8]],
-    out: &mut Writer<'_>,
-) {
-    let command = pop.non_blocking_command();
-    let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
-    let queued = queue_in_session(server, client, &words, out);
-    if let Some(queue) = client.queue.as_mut().filter(|_| queued) {
-        queue.writes = true;
-        pop.destination().into_iter().for_each(|key| queue.add_written_key(key));
-        queue.push_with_arguments(QueuedCommand::Pop(Box::new(pop)), argv);
-    }
-    client.sync_with_session();
-}
-
-fn pop_or_block(
-    server: &Server,
-    client: &mut Client,
-    pop: BlockingPop,
-    argv: &[&[u8]],
-    out: &mut Writer<'_>,
-) {
-    let command = pop.non_blocking_command();
-    let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
-    let deadline = pop.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let destination = pop.destination().map(<[u8]>::to_vec);
-    let (handle, db) = (client.info.handle, client.session.db().clone());
-    let mut failure = None;
-    let attempt = |pop: &BlockingPop| match client.session.command(&words) {
-        Ok(Reply::Nil | Reply::NilArray) => None,
-        Ok(reply) => Some(pop.adapt_reply(reply)),
-        Err(error) => {
-            failure = Some(error_text(&error));
-            Some(Reply::Nil)
-        }
-    };
-    let outcome =
-        server.blocked_clients.pop_or_block(handle, &db, pop, attempt, |d| server.deliver(d));
-    match outcome {
-        PopOutcome::Ready(reply) => {
-            client.has_written = true;
-            match failure {
-                Some(text) => out.error(&text),
-                None => out.reply(&reply),
-            }
-            if server.blocked_clients.any() {
-                let keys = destination.iter().map(Vec::as_slice);
-                server.blocked_clients.serve(keys, |delivery| server.deliver(delivery));
-            }
-        }
-        PopOutcome::Blocked(ticket) => {
-            // The keys are stored in the pop and again in the index by key.
-            let memory_bytes = 2 * arguments_memory(argv.iter().copied());
-            let (ticket, timeout_reply) = (Some(ticket), Reply::Nil);
-            client.block(BlockedState { ticket, deadline, timeout_reply, memory_bytes });
-        }
-    }
 }

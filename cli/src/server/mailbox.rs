@@ -1,5 +1,7 @@
 //! Messages from other threads to an event loop.
 
+use std::sync::OnceLock;
+
 use lsmkv::Reply;
 use mio::Waker;
 use parking_lot::Mutex;
@@ -12,8 +14,10 @@ use super::stream::Stream;
 pub(crate) enum Message {
     /// A new connection for this loop, and the name of its listener.
     NewConnection(Stream, String),
-    /// The reply for a blocked client.
-    Deliver { to: ClientHandle, ticket: u64, reply: Reply },
+    /// The reply for a blocked client, and the number of its wait.
+    Deliver { to: ClientHandle, wait: u64, reply: Reply },
+    /// Messages of channels wait for a client.
+    Mail(ClientHandle),
     /// Unblocks a client, with an error or as if its timeout had passed.
     Unblock { to: ClientHandle, with_error: bool },
     /// Closes a client.
@@ -34,15 +38,49 @@ impl Mailbox {
         Self { messages: Mutex::default(), waker }
     }
 
-    /// Adds a message and wakes the loop.
+    /// Adds a message and wakes the loop, unless earlier messages have woken it.
     pub(crate) fn post(&self, message: Message) {
-        self.messages.lock().push(message);
-        // If the wake fails, the loop finds the message at its next tick.
-        let _ = self.waker.wake();
+        let mut messages = self.messages.lock();
+        let sleeps = messages.is_empty();
+        messages.push(message);
+        drop(messages);
+        if sleeps {
+            // If the wake fails, the loop finds the message at its next tick.
+            let _ = self.waker.wake();
+        }
     }
 
     /// Removes and returns all messages.
     pub(crate) fn take(&self) -> Vec<Message> {
         std::mem::take(&mut *self.messages.lock())
+    }
+}
+
+/// The mailboxes of all event loops, set before any connection is accepted.
+#[derive(Debug, Default)]
+pub(crate) struct Mailboxes(OnceLock<Vec<Mailbox>>);
+
+impl Mailboxes {
+    /// Sets the mailboxes, once.
+    pub(crate) fn set(&self, mailboxes: Vec<Mailbox>) {
+        // This is the only call, so it succeeds.
+        let _ = self.0.set(mailboxes);
+    }
+
+    /// Sends a message to an event loop.
+    pub(crate) fn post(&self, event_loop: usize, message: Message) {
+        if let Some(mailbox) = self.of(event_loop) {
+            mailbox.post(message);
+        }
+    }
+
+    /// The mailbox of an event loop.
+    pub(crate) fn of(&self, event_loop: usize) -> Option<&Mailbox> {
+        self.all().get(event_loop)
+    }
+
+    /// Every mailbox.
+    pub(crate) fn all(&self) -> &[Mailbox] {
+        self.0.get().map_or(&[], Vec::as_slice)
     }
 }

@@ -5,13 +5,12 @@
 //! - `dispatch`, `command_table`, `commands`, `command_batch`, `session_call`: commands;
 //! - `transaction_queue`, `transaction`: MULTI and EXEC;
 //! - `client`, `client_list`: the state of a client, and the part that other threads may read;
-//! - `blocking_pop`, `blocked_clients`: blocking pops; `mailbox`: messages between threads;
-//! - `output_limit`, `memory_trim`: limits on reply buffers, and memory returned to the system;
+//! - `blocking`, `subscribing`: blocking pops, subscriptions; `mailbox`: messages between threads;
+//! - `output_classes`, `output_limit`, `memory_trim`: limits on reply buffers, and memory returned to the system;
 //! - `settings`, `counters`, `keyspace_sample`, `background_save`, `shared`: the server's state.
 
 mod background_save;
-mod blocked_clients;
-mod blocking_pop;
+mod blocking;
 mod client;
 mod client_list;
 mod clock;
@@ -29,12 +28,14 @@ mod keyspace_sample;
 mod log;
 mod mailbox;
 mod memory_trim;
+mod output_classes;
 mod output_limit;
 mod serve;
 mod session_call;
 mod settings;
 mod shared;
 mod stream;
+mod subscribing;
 mod transaction;
 mod transaction_queue;
 

@@ -207,8 +207,7 @@ fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Vec<JoinHandl
     let polls = server.counters.iter().map(|_| Poll::new()).collect::<Result<Vec<_>, _>>()?;
     let mailbox = |poll: &Poll| Waker::new(poll.registry(), MAILBOX).map(Mailbox::new);
     let mailboxes = polls.iter().map(mailbox).collect::<Result<Vec<_>, _>>()?;
-    // This is the only call, so it succeeds.
-    let _ = server.mailboxes.set(mailboxes);
+    server.mailboxes.set(mailboxes);
     let mut listeners = Some(listeners);
     let mut threads = Vec::new();
     for (index, poll) in polls.into_iter().enumerate() {

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
 
+use super::output_classes::OutputClasses;
+
 const RELAXED: Ordering = Ordering::Relaxed;
 
 /// The values that a parameter accepts.
@@ -26,6 +28,10 @@ enum ValueKind {
     YesNo,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// Limits by class of clients.
+    OutputClasses,
+    /// Letters of classes of key events.
+    KeyEvents,
 }
 
 /// A parameter: name, accepted values, default.
@@ -41,7 +47,7 @@ const PARAMETERS: &[Parameter] = &[
     ("appendonly", ValueKind::Choice(&["yes"]), "yes"),
     ("bind", ValueKind::Fixed, ""),
     ("busy-reply-threshold", ValueKind::Fixed, "5000"),
-    ("client-output-buffer-limit", ValueKind::Bytes(0), "1073741824"),
+    ("client-output-buffer-limit", ValueKind::OutputClasses, ""),
     ("client-query-buffer-limit", ValueKind::Bytes(MIN_REQUEST_LIMIT), "1073741824"),
     ("databases", ValueKind::Fixed, "16"),
     ("dbfilename", ValueKind::Text, "dump.rdb"),
@@ -65,7 +71,7 @@ const PARAMETERS: &[Parameter] = &[
     ("maxmemory", ValueKind::Bytes(0), "0"),
     ("maxmemory-clients", ValueKind::Bytes(0), "1073741824"),
     ("maxmemory-policy", ValueKind::Choice(&["noeviction"]), "noeviction"),
-    ("notify-keyspace-events", ValueKind::Choice(&[""]), ""),
+    ("notify-keyspace-events", ValueKind::KeyEvents, ""),
     ("port", ValueKind::Fixed, "0"),
     ("proto-max-bulk-len", ValueKind::Bytes(MIN_REQUEST_LIMIT), "536870912"),
     ("requirepass", ValueKind::Text, ""),
@@ -106,8 +112,10 @@ impl Settings {
     /// Settings with default values.
     pub(crate) fn new() -> Self {
         let values = PARAMETERS.iter().map(|(name, _, value)| (*name, (*value).to_owned()));
+        let mut values: BTreeMap<_, _> = values.collect();
+        values.insert("client-output-buffer-limit", OutputClasses::default().text());
         let settings = Self {
-            values: RwLock::new(values.collect()),
+            values: RwLock::new(values),
             durable: AtomicBool::new(false),
             flushes_every_second: AtomicBool::new(false),
             has_password: AtomicBool::new(false),
@@ -148,8 +156,11 @@ impl Settings {
                 ));
             };
             let value = std::str::from_utf8(value).map_err(|_| rejection(&name, "not a text"))?;
-            let value = normalize(*kind, value).map_err(|why| rejection(&name, why))?;
-            accepted.push((*known, value));
+            let value = match kind {
+                ValueKind::OutputClasses => self.output_classes().with(value).map(|it| it.text()),
+                kind => normalize(*kind, value),
+            };
+            accepted.push((*known, value.map_err(|why| rejection(&name, why))?));
         }
         self.values.write().extend(accepted);
         self.refresh();
@@ -166,12 +177,18 @@ impl Settings {
         self.idle_limit_s.store(bytes("timeout") as u64, RELAXED);
         self.bulk_limit.store(bytes("proto-max-bulk-len"), RELAXED);
         self.input_limit.store(bytes("client-query-buffer-limit"), RELAXED);
-        let output_limit = match bytes("client-output-buffer-limit") {
+        let output_limit = match self.output_classes().normal_bytes() {
             0 => usize::MAX,
             limit => limit,
         };
         self.output_limit.store(output_limit, RELAXED);
         self.buffers_limit.store(bytes("maxmemory-clients"), RELAXED);
+    }
+
+    /// The limits of unsent replies and messages by class of clients.
+    pub(crate) fn output_classes(&self) -> OutputClasses {
+        let classes = OutputClasses::default();
+        classes.with(&self.value("client-output-buffer-limit")).unwrap_or(classes)
     }
 
     pub(crate) fn durable(&self) -> bool {
@@ -230,7 +247,9 @@ fn rejection(name: &str, why: &str) -> String {
 fn normalize(kind: ValueKind, value: &str) -> Result<String, &'static str> {
     match kind {
         ValueKind::Fixed => Err("can't set immutable config"),
-        ValueKind::Text => Ok(value.to_owned()),
+        ValueKind::Text | ValueKind::OutputClasses => Ok(value.to_owned()),
+        ValueKind::KeyEvents => lsmkv::normalized_event_classes(value)
+            .map_err(|_| "Invalid event class character. Use 'Ag$lshzxeKEtmdn'."),
         ValueKind::Number(least, most) => match value.parse::<i64>() {
             Ok(number) if (least..=most).contains(&number) => Ok(number.to_string()),
             Ok(_) => Err("argument is out of range"),
@@ -252,17 +271,10 @@ fn normalize(kind: ValueKind, value: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Parses a number of bytes with a unit. Of `normal 0 0 0`, as Redis writes limits by class, it
-/// takes the first number.
-fn parse_bytes(value: &str) -> Result<usize, &'static str> {
+/// Parses a number of bytes with a unit.
+pub(crate) fn parse_bytes(value: &str) -> Result<usize, &'static str> {
     const WRONG: &str = "argument must be a memory value";
-    let lower = value.to_ascii_lowercase();
-    let mut words = lower.split_whitespace();
-    let word = match words.next() {
-        Some("normal") => words.next(),
-        other => other,
-    };
-    let word = word.ok_or(WRONG)?;
+    let word = value.trim().to_ascii_lowercase();
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit: usize = match word.strip_prefix(digits).unwrap_or_default() {
         "" | "b" => 1,
@@ -309,7 +321,6 @@ mod tests {
         for (text, bytes) in [("5", 5), ("2kb", 2048), ("1m", 1_000_000), ("1GB", 1 << 30)] {
             assert_eq!(parse_bytes(text), Ok(bytes));
         }
-        assert_eq!(parse_bytes("normal 1mb 0 0"), Ok(1 << 20));
         for text in ["", "x", "1tb", "-1", "99999999999999999999g"] {
             assert!(parse_bytes(text).is_err(), "{text}");
         }

@@ -1,21 +1,20 @@
 //! The state that all event loops share.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use lsmkv::{Db, Error, ErrorKind};
 use parking_lot::Mutex;
 
 use super::background_save::BackgroundSave;
-use super::blocked_clients::{BlockedClients, Delivery};
 use super::client_list::ClientList;
 use super::command_table::CommandTable;
 use super::counters::Counters;
 use super::keyspace_sample::KeyspaceSampler;
 use super::log::LogThrottle;
-use super::mailbox::{Mailbox, Message};
+use super::mailbox::{Mailbox, Mailboxes, Message};
 use super::memory_trim::MemoryTrim;
 use super::settings::Settings;
 
@@ -26,12 +25,11 @@ pub(crate) struct Server {
     pub(crate) settings: Settings,
     pub(crate) commands: CommandTable,
     pub(crate) clients: ClientList,
-    pub(crate) blocked_clients: BlockedClients,
     pub(crate) memory_trim: MemoryTrim,
     /// One for each event loop.
     pub(crate) counters: Vec<Counters>,
-    /// One for each event loop; set before any connection is accepted.
-    pub(crate) mailboxes: OnceLock<Vec<Mailbox>>,
+    /// Shared with calls of the library that deliver to a client.
+    pub(crate) mailboxes: Arc<Mailboxes>,
     pub(crate) started: Instant,
     /// The random id of this run, as INFO shows it.
     pub(crate) run_id: String,
@@ -59,10 +57,9 @@ impl Server {
             settings,
             commands,
             clients: ClientList::default(),
-            blocked_clients: BlockedClients::default(),
             memory_trim: MemoryTrim::default(),
             counters,
-            mailboxes: OnceLock::new(),
+            mailboxes: Arc::default(),
             started: Instant::now(),
             run_id: random_id(),
             background_save: Arc::new(BackgroundSave::new()),
@@ -74,6 +71,13 @@ impl Server {
         }
     }
 
+    /// Hands the settings that the library enforces over to it.
+    pub(crate) fn apply_settings(&self) {
+        self.db.set_message_limits(self.settings.output_classes().subscribers());
+        // CONFIG SET has checked the letters.
+        let _ = self.db.set_keyspace_events(&self.settings.value("notify-keyspace-events"));
+    }
+
     /// Milliseconds since the server started.
     pub(crate) fn now_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
@@ -81,19 +85,11 @@ impl Server {
 
     /// Sends a message to an event loop.
     pub(crate) fn post(&self, event_loop: usize, message: Message) {
-        if let Some(mailbox) = self.mailbox(event_loop) {
-            mailbox.post(message);
-        }
+        self.mailboxes.post(event_loop, message);
     }
 
     pub(crate) fn mailbox(&self, event_loop: usize) -> Option<&Mailbox> {
-        self.mailboxes.get().and_then(|mailboxes| mailboxes.get(event_loop))
-    }
-
-    /// Sends a blocked client its reply.
-    pub(crate) fn deliver(&self, delivery: Delivery) {
-        let Delivery { to, ticket, reply } = delivery;
-        self.post(to.event_loop, Message::Deliver { to, ticket, reply });
+        self.mailboxes.of(event_loop)
     }
 
     /// Sets the action to run when a client stops the server.
@@ -104,9 +100,9 @@ impl Server {
     /// Stops the server; returns at once.
     pub(crate) fn stop(&self) {
         // This comes first: an event loop that sees `stopping` finds all deliveries in its mailbox.
-        self.blocked_clients.close();
+        self.db.end_waits();
         self.stopping.store(true, Ordering::SeqCst);
-        for mailbox in self.mailboxes.get().into_iter().flatten() {
+        for mailbox in self.mailboxes.all() {
             mailbox.post(Message::Stop);
         }
         if let Some(action) = self.on_stop.lock().take() {

@@ -7,11 +7,23 @@ use super::client::Client;
 use super::commands::{self, Call};
 use super::session_call::{run_in_session, write_failure};
 use super::shared::Server;
+use super::subscribing::{listen, update};
 use super::transaction_queue::{QueuedCommand, TransactionQueue};
 use crate::resp::Writer;
 
 /// Runs EXEC and writes its reply.
 pub(crate) fn exec(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Writer<'_>) {
+    let subscribes = client.queue.as_ref().is_some_and(|queue| queue.subscribes);
+    if subscribes {
+        listen(server, client);
+    }
+    run_exec(server, client, argv, out);
+    if subscribes {
+        update(client);
+    }
+}
+
+fn run_exec(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Writer<'_>) {
     if argv.len() != 1 {
         run_in_session(server, client, argv, out);
         return client.sync_with_session();
@@ -29,7 +41,6 @@ pub(crate) fn exec(server: &Server, client: &mut Client, argv: &[&[u8]], out: &m
             for queued in &queue.commands {
                 answer_queued(server, client, queued, &mut replies, out);
             }
-            serve_blocked_clients(server, &queue);
         }
         Ok(reply) => out.reply(&reply),
         Err(error) => write_failure(server, &error, out),
@@ -46,11 +57,8 @@ fn exec_streamed(
     out: &mut Writer<'_>,
 ) {
     match client.session.command_into(argv, out) {
-        // If a watched key changed, nothing ran: then this finds nothing to flush or to serve.
-        Ok(()) => {
-            client.has_written |= queue.writes;
-            serve_blocked_clients(server, queue);
-        }
+        // If a watched key changed, nothing ran: then there is nothing to flush.
+        Ok(()) => client.has_written |= queue.writes,
         Err(error) => write_failure(server, &error, out),
     }
 }
@@ -66,28 +74,10 @@ fn answer_queued(
     let mut reply = || replies.next().unwrap_or(Reply::Nil);
     match queued {
         QueuedCommand::Session => out.reply(&reply()),
-        QueuedCommand::Pop(pop) => match reply() {
-            Reply::Nil | Reply::NilArray => out.reply(&pop.empty_reply()),
-            reply => out.reply(&pop.adapt_reply(reply)),
-        },
-        QueuedCommand::Invalid(text) => out.error(text),
         QueuedCommand::Server { handler, argv } => {
             let argv: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
             let mut call = Call { server, client, argv: &argv, out, in_transaction: true };
             commands::run(*handler, &mut call);
         }
-    }
-}
-
-/// Serves the clients that wait for keys the transaction has written.
-fn serve_blocked_clients(server: &Server, queue: &TransactionQueue) {
-    if !queue.writes || !server.blocked_clients.any() {
-        return;
-    }
-    if queue.writes_any_key {
-        server.blocked_clients.serve_all(|delivery| server.deliver(delivery));
-    } else {
-        let keys = queue.written_keys.iter().map(Vec::as_slice);
-        server.blocked_clients.serve(keys, |delivery| server.deliver(delivery));
     }
 }

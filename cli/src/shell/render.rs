@@ -48,7 +48,7 @@ fn write_raw(reply: &Reply, out: &mut impl Write) -> io::Result<()> {
             out.write_all(bytes)?;
             writeln!(out)
         }
-        Reply::Array(items) | Reply::Set(items) => {
+        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
             items.iter().try_for_each(|item| write_raw(item, out))
         }
         Reply::Map(pairs) | Reply::Pairs(pairs) => pairs.iter().try_for_each(|(a, b)| {
@@ -72,7 +72,9 @@ fn json_of(reply: &Reply) -> Value {
         | Reply::Text(bytes)
         | Reply::BigNumber(bytes)
         | Reply::Verbatim(_, bytes) => encode_json(bytes),
-        Reply::Array(items) | Reply::Set(items) => items.iter().map(json_of).collect(),
+        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
+            items.iter().map(json_of).collect()
+        }
         Reply::Pairs(pairs) => pairs.iter().map(|(a, b)| json!([json_of(a), json_of(b)])).collect(),
         Reply::Map(pairs) => json_of_map(pairs),
     }
@@ -158,6 +160,7 @@ impl Readable {
         match reply {
             Reply::Array(items) => self.items(items, ')', indent, out),
             Reply::Set(items) => self.items(items, '~', indent, out),
+            Reply::Push(items) => self.items(items, '>', indent, out),
             Reply::Map(pairs) => self.pairs(pairs, '#', indent, out),
             Reply::Pairs(pairs) => self.pairs(pairs, ')', indent, out),
             _ => Ok(()),

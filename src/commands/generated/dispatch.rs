@@ -7,7 +7,7 @@ use crate::commands::{parse, schema, stream};
 use crate::types::{BitOp, InsertPosition, Side};
 
 /// Every command, by family and name.
-pub(crate) static ENTRIES: [&Entry; 148] = [
+pub(crate) static ENTRIES: [&Entry; 159] = [
     &APPEND,
     &DECR,
     &DECRBY,
@@ -156,6 +156,17 @@ pub(crate) static ENTRIES: [&Entry; 148] = [
     &FCALL_RO,
     &FUNCTION,
     &SCRIPT,
+    &BLMOVE,
+    &BLMPOP,
+    &BLPOP,
+    &BRPOP,
+    &BRPOPLPUSH,
+    &BZMPOP,
+    &BZPOPMAX,
+    &BZPOPMIN,
+    &PUBLISH,
+    &PUBSUB,
+    &SPUBLISH,
 ];
 
 pub(crate) static APPEND: Entry = Entry {
@@ -1078,3 +1089,64 @@ pub(crate) static FUNCTION: Entry =
 
 pub(crate) static SCRIPT: Entry =
     Entry { command: &schema::script::GROUP.commands[7], run: Run::Reply(parse::script::script) };
+
+pub(crate) static BLMOVE: Entry = Entry {
+    command: &schema::blocking::GROUP.commands[0],
+    run: Run::Reply(parse::blocking::blmove),
+};
+
+pub(crate) static BLMPOP: Entry = Entry {
+    command: &schema::blocking::GROUP.commands[1],
+    run: Run::Reply(parse::blocking::blmpop),
+};
+
+pub(crate) static BLPOP: Entry = Entry {
+    command: &schema::blocking::GROUP.commands[2],
+    run: Run::Reply(parse::blocking::blpop),
+};
+
+pub(crate) static BRPOP: Entry = Entry {
+    command: &schema::blocking::GROUP.commands[3],
+    run: Run::Reply(parse::blocking::brpop),
+};
+
+pub(crate) static BRPOPLPUSH: Entry = Entry {
+    command: &schema::blocking::GROUP.commands[4],
+    run: Run::Reply(parse::blocking::brpoplpush),
+};
+
+pub(crate) static BZMPOP: Entry = Entry {
+    command: &schema::blocking::GROUP.commands[5],
+    run: Run::Reply(parse::blocking::bzmpop),
+};
+
+pub(crate) static BZPOPMAX: Entry = Entry {
+    command: &schema::blocking::GROUP.commands[6],
+    run: Run::Reply(parse::blocking::bzpopmax),
+};
+
+pub(crate) static BZPOPMIN: Entry = Entry {
+    command: &schema::blocking::GROUP.commands[7],
+    run: Run::Reply(parse::blocking::bzpopmin),
+};
+
+pub(crate) static PUBLISH: Entry = Entry {
+    command: &schema::message::GROUP.commands[0],
+    run: Run::Reply(|tx, mut args| {
+        let channel = args.bytes()?;
+        let message = args.bytes()?;
+        Ok(tx.publish(channel, message)?.into_reply())
+    }),
+};
+
+pub(crate) static PUBSUB: Entry =
+    Entry { command: &schema::message::GROUP.commands[1], run: Run::Reply(parse::message::pubsub) };
+
+pub(crate) static SPUBLISH: Entry = Entry {
+    command: &schema::message::GROUP.commands[2],
+    run: Run::Reply(|tx, mut args| {
+        let shardchannel = args.bytes()?;
+        let message = args.bytes()?;
+        Ok(tx.spublish(shardchannel, message)?.into_reply())
+    }),
+};

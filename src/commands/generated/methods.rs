@@ -416,4 +416,14 @@ impl Db {
     pub fn unlink(&self, keys: &[&[u8]]) -> Result<i64> {
         self.write(keys, |tx| tx.unlink(keys))
     }
+
+    /// PUBLISH: sends a message to the subscribers of a channel.
+    pub fn publish(&self, channel: &[u8], message: &[u8]) -> Result<i64> {
+        self.write(&[], |tx| tx.publish(channel, message))
+    }
+
+    /// SPUBLISH: sends a message to the subscribers of a shard channel.
+    pub fn spublish(&self, shardchannel: &[u8], message: &[u8]) -> Result<i64> {
+        self.write(&[], |tx| tx.spublish(shardchannel, message))
+    }
 }

@@ -2,9 +2,11 @@
 //! has one file, and each function has the name of its command.
 
 pub(super) mod bits;
+pub(super) mod blocking;
 pub(super) mod hash;
 pub(super) mod key;
 pub(super) mod list;
+pub(super) mod message;
 pub(super) mod scan;
 pub(super) mod script;
 pub(super) mod set;

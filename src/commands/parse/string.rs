@@ -91,7 +91,7 @@ pub(crate) fn getex(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     }
     let change = match expiry {
         // A wrong number matters only if the key exists.
-        Some(_) if tx.get(key)?.is_none() => return Ok(Reply::Nil),
+        Some(_) if tx.as_read(|tx| tx.get(key))?.is_none() => return Ok(Reply::Nil),
         Some(expiry) => GetExpiry::At(expiry.read()?),
         None if persist => GetExpiry::Persist,
         None => GetExpiry::Keep,

@@ -21,12 +21,24 @@ pub enum ConnectionCommand {
     Multi,
     /// PING.
     Ping,
+    /// PSUBSCRIBE.
+    Psubscribe,
+    /// PUNSUBSCRIBE.
+    Punsubscribe,
     /// QUIT.
     Quit,
     /// RESET.
     Reset,
     /// SELECT.
     Select,
+    /// SSUBSCRIBE.
+    Ssubscribe,
+    /// SUBSCRIBE.
+    Subscribe,
+    /// SUNSUBSCRIBE.
+    Sunsubscribe,
+    /// UNSUBSCRIBE.
+    Unsubscribe,
     /// UNWATCH.
     Unwatch,
     /// WATCH.
@@ -89,6 +101,24 @@ pub(crate) const CONNECTION: &[(ConnectionCommand, Command)] = &[
         entry("PING", "1.0.0", &[Optional(&[Bytes("message")])], "Returns the message, or PONG."),
     ),
     (
+        ConnectionCommand::Psubscribe,
+        entry(
+            "PSUBSCRIBE",
+            "2.0.0",
+            &[Many(&[Bytes("pattern")])],
+            "Receives the messages of all channels that match the patterns.",
+        ),
+    ),
+    (
+        ConnectionCommand::Punsubscribe,
+        entry(
+            "PUNSUBSCRIBE",
+            "2.0.0",
+            &[Optional(&[Many(&[Bytes("pattern")])])],
+            "Ends subscriptions to patterns, or to all patterns.",
+        ),
+    ),
+    (
         ConnectionCommand::Quit,
         entry("QUIT", "1.0.0", &[Optional(&[Many(&[Bytes("ignored")])])], "Closes the connection."),
     ),
@@ -97,6 +127,42 @@ pub(crate) const CONNECTION: &[(ConnectionCommand, Command)] = &[
         entry("RESET", "6.2.0", &[], "Resets the connection to its initial state."),
     ),
     (ConnectionCommand::Select, entry("SELECT", "1.0.0", &[Int("index")], "Selects a database.")),
+    (
+        ConnectionCommand::Ssubscribe,
+        entry(
+            "SSUBSCRIBE",
+            "7.0.0",
+            &[Many(&[Bytes("shardchannel")])],
+            "Receives the messages of shard channels.",
+        ),
+    ),
+    (
+        ConnectionCommand::Subscribe,
+        entry(
+            "SUBSCRIBE",
+            "2.0.0",
+            &[Many(&[Bytes("channel")])],
+            "Receives the messages of channels.",
+        ),
+    ),
+    (
+        ConnectionCommand::Sunsubscribe,
+        entry(
+            "SUNSUBSCRIBE",
+            "7.0.0",
+            &[Optional(&[Many(&[Bytes("shardchannel")])])],
+            "Ends subscriptions to shard channels, or to all of them.",
+        ),
+    ),
+    (
+        ConnectionCommand::Unsubscribe,
+        entry(
+            "UNSUBSCRIBE",
+            "2.0.0",
+            &[Optional(&[Many(&[Bytes("channel")])])],
+            "Ends subscriptions to channels, or to all of them.",
+        ),
+    ),
     (ConnectionCommand::Unwatch, entry("UNWATCH", "2.2.0", &[], "Forgets all watched keys.")),
     (
         ConnectionCommand::Watch,

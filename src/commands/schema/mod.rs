@@ -10,9 +10,11 @@ mod parameters;
 pub(crate) mod spec;
 
 pub(crate) mod bits;
+pub(crate) mod blocking;
 pub(crate) mod hash;
 pub(crate) mod key;
 pub(crate) mod list;
+pub(crate) mod message;
 pub(crate) mod scan;
 pub(crate) mod script;
 pub(crate) mod set;
@@ -34,4 +36,6 @@ pub(crate) const GROUPS: &[Group] = &[
     scan::GROUP,
     sort::GROUP,
     script::GROUP,
+    blocking::GROUP,
+    message::GROUP,
 ];

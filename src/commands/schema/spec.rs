@@ -172,6 +172,10 @@ impl Flags {
     pub(crate) const STRICT: Self = Self(8);
     /// A script may not call it.
     pub(crate) const NO_SCRIPT: Self = Self(16);
+    /// Waits until a key holds an element.
+    pub(crate) const BLOCKS: Self = Self(32);
+    /// Reads and writes no keys, so it needs no locks.
+    pub(crate) const NO_KEYS: Self = Self(64);
 
     /// The union of both sets of properties.
     pub(crate) const fn and(self, other: Self) -> Self {

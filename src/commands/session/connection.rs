@@ -1,15 +1,19 @@
 //! Commands that concern only the connection: its name, its number, its protocol.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
 use super::Known;
+use super::subscriptions::{Subscribing, Subscriptions};
 use crate::commands::args::{Args, quoted, wrong_number};
 use crate::commands::dispatch::fits;
 use crate::commands::reply::Reply;
 use crate::commands::schema::connection::ConnectionCommand;
 use crate::error::{Error, ErrorKind, Result};
+use crate::messages::Inbox;
+use crate::txn::Db;
 use crate::types::number::{out_of_range, parse_integer};
 
 /// The number of connections that this process has made.
@@ -18,13 +22,18 @@ static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 /// The subcommands of CLIENT with their number of arguments, both names included.
 const CLIENT: [(&str, usize); 4] = [("getname", 2), ("id", 2), ("setinfo", 4), ("setname", 3)];
 
-/// The state of a connection: its name, its number, its protocol.
-#[derive(Clone, Debug)]
+/// The state of a connection: its name, its number, its protocol, its subscriptions.
+#[derive(Debug)]
 pub(super) struct Connection {
+    /// The handle that made the session.
+    pub(super) home: Db,
     id: u64,
     name: Bytes,
     pub(super) protocol: u8,
     pub(super) over: bool,
+    /// Where messages arrive. Most connections never have one.
+    inbox: Option<Arc<Inbox>>,
+    subscriptions: Option<Subscriptions>,
 }
 
 fn invalid(text: impl Into<String>) -> Error {
@@ -59,14 +68,51 @@ pub(in crate::commands) fn database(args: &mut Args<'_>) -> Result<u32> {
 }
 
 impl Connection {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(home: Db) -> Self {
         let id = CONNECTIONS.fetch_add(1, Ordering::Relaxed) + 1;
-        Self { id, name: Bytes::new(), protocol: 2, over: false }
+        let name = Bytes::new();
+        Self { home, id, name, protocol: 2, over: false, inbox: None, subscriptions: None }
     }
 
-    /// Returns this connection in its initial state.
-    pub(super) fn reset(&self) -> Self {
-        Self { name: Bytes::new(), protocol: 2, ..self.clone() }
+    /// Returns to the initial state. Messages that wait are dropped.
+    pub(super) fn reset(&mut self) -> Result<()> {
+        (self.name, self.protocol, self.subscriptions) = (Bytes::new(), 2, None);
+        if let Some(inbox) = &self.inbox {
+            inbox.reopen();
+            while inbox.take()?.is_some() {}
+        }
+        Ok(())
+    }
+
+    /// Where messages arrive, made when it is first asked for.
+    pub(super) fn inbox(&mut self) -> &Arc<Inbox> {
+        let inbox = self.inbox.get_or_insert_with(Arc::default);
+        // The store closes the inboxes that it knows.
+        self.subscriptions.get_or_insert_with(|| Subscriptions::new(&self.home, inbox));
+        inbox
+    }
+
+    pub(super) fn known_inbox(&self) -> Option<&Arc<Inbox>> {
+        self.inbox.as_ref()
+    }
+
+    pub(super) fn use_inbox(&mut self, inbox: Arc<Inbox>) {
+        self.inbox = Some(inbox);
+    }
+
+    pub(super) fn subscription_counts(&self) -> [usize; 3] {
+        self.subscriptions.as_ref().map_or([0; 3], Subscriptions::counts)
+    }
+
+    /// Roughly the memory of the subscriptions and of the messages that wait.
+    pub(super) fn held_bytes(&self) -> usize {
+        let waiting = self.inbox.as_ref().map_or(0, |inbox| inbox.waiting_bytes());
+        waiting + self.subscriptions.as_ref().map_or(0, Subscriptions::bytes)
+    }
+
+    fn subscribe(&mut self, what: Subscribing, args: Args<'_>) -> Reply {
+        self.inbox();
+        self.subscriptions.as_mut().map_or(Reply::Nil, |own| own.run(what, args))
     }
 
     /// Runs a command that has passed [`check`].
@@ -77,7 +123,10 @@ impl Connection {
             ConnectionCommand::Ping | ConnectionCommand::Echo => Ok(bulk(args.bytes()?)),
             ConnectionCommand::Client => self.client(args),
             ConnectionCommand::Hello => self.hello(args),
-            _ => Ok(Reply::OK),
+            other => match Subscribing::of(other) {
+                Some(what) => Ok(self.subscribe(what, args)),
+                None => Ok(Reply::OK),
+            },
         }
     }
 

@@ -2,10 +2,12 @@
 //! database and a name.
 //!
 //! - `connection`: commands that concern only the connection;
+//! - `subscriptions`: channels that the connection listens to, and their messages;
 //! - `queue`: the commands between MULTI and EXEC, and how EXEC runs them.
 
 mod connection;
 mod queue;
+mod subscriptions;
 
 use super::args::{Args, wrong_number};
 use super::dispatch::{as_reply, find as find_command, finish, fits, name_of, unknown};
@@ -54,8 +56,6 @@ pub(super) fn find(name: &[u8]) -> Option<Known> {
 /// ```
 #[derive(Debug)]
 pub struct Session {
-    /// The handle that made the session.
-    home: Db,
     /// The handle with the selected database.
     db: Db,
     connection: Connection,
@@ -67,9 +67,8 @@ impl Db {
     /// Creates a session on this handle.
     pub fn session(&self) -> Session {
         Session {
-            home: self.clone(),
             db: self.clone(),
-            connection: Connection::new(),
+            connection: Connection::new(self.clone()),
             queue: None,
             watches: Watches::default(),
         }
@@ -139,9 +138,11 @@ impl Session {
         }
     }
 
-    /// The approximate memory of the queued commands and the watched keys.
+    /// The approximate memory of the queued commands, the watched keys, the subscriptions and the
+    /// messages that wait.
     pub fn held_bytes(&self) -> usize {
-        self.queue.as_ref().map_or(0, |queue| queue.memory_bytes()) + self.watches.bytes()
+        let queued = self.queue.as_ref().map_or(0, |queue| queue.memory_bytes());
+        queued + self.watches.bytes() + self.connection.held_bytes()
     }
 
     /// The protocol that HELLO chose, 2 or 3.
@@ -165,7 +166,9 @@ impl Session {
             ConnectionCommand::Discard => Ok(self.discard()),
             ConnectionCommand::Watch => self.watch(args),
             ConnectionCommand::Reset => {
-                *self = Session { connection: self.connection.reset(), ..self.home.session() };
+                self.connection.reset()?;
+                self.db = self.connection.home.clone();
+                self.end_multi();
                 Ok(Reply::Status("RESET"))
             }
             ConnectionCommand::Quit => {

@@ -15,11 +15,11 @@ use super::run::Run;
 use crate::commands::Reply;
 use crate::commands::args::{Args, quoted, wrong_number};
 use crate::commands::scripts::ScriptCall;
+use crate::encoding::glob;
 use crate::encoding::keys::{Space, meta_key};
 use crate::error::Result;
 use crate::keyspace::trees::META;
 use crate::txn::Tx;
-use crate::types::glob;
 use library::{Library, LibraryFunction, load, name_of};
 
 /// The libraries that a Lua state has loaded.

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::types::string::length;
 
@@ -30,13 +31,19 @@ impl Tx<'_> {
             let text = "ERR BITOP NOT must be called with a single source key.";
             return Err(Error::new(ErrorKind::Syntax, text));
         }
-        let values = sources.iter().map(|key| Ok(self.get(key)?.unwrap_or_default()));
-        let combined = combine(op, &values.collect::<Result<Vec<_>>>()?);
+        let values = self.as_read(|tx| {
+            sources
+                .iter()
+                .map(|key| Ok(tx.get(key)?.unwrap_or_default()))
+                .collect::<Result<Vec<_>>>()
+        })?;
+        let combined = combine(op, &values);
         if !combined.is_empty() {
             self.set(destination, &combined)?;
         } else if self.record(destination)?.is_some() {
             self.frees_space();
             self.delete_record(destination);
+            self.notify(Classes::GENERIC, "del", destination);
         }
         Ok(length(combined.len()))
     }

@@ -1,6 +1,7 @@
 //! BITFIELD: integers of 1 to 64 bits at any bit of a string.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::db::commands;
 
@@ -98,7 +99,7 @@ impl Tx<'_> {
     pub(crate) fn bitfield(&mut self, key: &[u8], ops: &[BitfieldOp]) -> Result<Vec<Option<i64>>> {
         ops.iter().try_for_each(|op| self.byte_of(op.offset).map(|_| ()))?;
         let last = ops.iter().filter(|op| op.writes()).map(last_byte).max();
-        let Some(last) = last else { return self.bitfield_ro(key, ops) };
+        let Some(last) = last else { return self.as_read(|tx| tx.bitfield_ro(key, ops)) };
         let mut draft = self.draft(key)?;
         let mut changed = !draft.exists() || last >= draft.len();
         // Also for a write that then fails.
@@ -106,6 +107,7 @@ impl Tx<'_> {
         let answers = ops.iter().map(|op| apply(draft.value_mut(), op, &mut changed)).collect();
         if changed {
             self.put_draft(key, draft)?;
+            self.notify(Classes::STRING, "setbit", key);
         }
         Ok(answers)
     }

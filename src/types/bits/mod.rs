@@ -10,6 +10,7 @@ mod tests;
 use std::ops::Range;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::db::commands;
 use crate::types::string::{clamp, length, resolve};
@@ -104,6 +105,7 @@ impl Tx<'_> {
         *byte = if bit { *byte | mask(offset) } else { *byte & !mask(offset) };
         if grows || was != bit {
             self.put_draft(key, draft)?;
+            self.notify(Classes::STRING, "setbit", key);
         }
         Ok(was)
     }

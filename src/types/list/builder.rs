@@ -5,6 +5,7 @@ use super::reply_number;
 use crate::encoding::meta::{Body, Header, Type};
 use crate::error::Result;
 use crate::keyspace::trees::DATA;
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::types::collection_builder::CollectionBuilder;
 
@@ -36,8 +37,10 @@ impl<'s> Tx<'s> {
         if tail > MIDDLE {
             let body = Body::Span { version: build.version(), head: MIDDLE, tail };
             build.finish(self, key, Header { kind: Type::List, expire_ms: 0 }, &body)?;
+            self.notify(Classes::LIST, "sortstore", key);
         } else if self.record(key)?.is_some() {
             self.delete_record(key);
+            self.notify(Classes::GENERIC, "del", key);
         }
         Ok(reply_number(tail - MIDDLE))
     }

@@ -18,6 +18,7 @@ mod transfer;
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::db::commands;
 
@@ -58,6 +59,22 @@ fn reply_number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// The event of elements that are added at this side.
+fn pushed_at(side: Side) -> &'static str {
+    match side {
+        Side::Left => "lpush",
+        Side::Right => "rpush",
+    }
+}
+
+/// The event of elements that are taken from this side.
+fn popped_at(side: Side) -> &'static str {
+    match side {
+        Side::Left => "lpop",
+        Side::Right => "rpop",
+    }
+}
+
 /// The error for a command that needs the list to exist.
 pub(crate) fn no_such_key() -> Error {
     Error::new(ErrorKind::NoSuchKey, "ERR no such key")
@@ -91,29 +108,36 @@ impl Tx<'_> {
 
     pub(crate) fn lpush(&mut self, key: &[u8], elements: &[&[u8]]) -> Result<i64> {
         let list = self.list_or_new(key)?;
-        self.push_all(list, Side::Left, elements)
+        self.push_all(key, list, Side::Left, elements)
     }
 
     pub(crate) fn rpush(&mut self, key: &[u8], elements: &[&[u8]]) -> Result<i64> {
         let list = self.list_or_new(key)?;
-        self.push_all(list, Side::Right, elements)
+        self.push_all(key, list, Side::Right, elements)
     }
 
     pub(crate) fn lpushx(&mut self, key: &[u8], elements: &[&[u8]]) -> Result<i64> {
         let Some(list) = self.list(key)? else { return Ok(0) };
-        self.push_all(list, Side::Left, elements)
+        self.push_all(key, list, Side::Left, elements)
     }
 
     pub(crate) fn rpushx(&mut self, key: &[u8], elements: &[&[u8]]) -> Result<i64> {
         let Some(list) = self.list(key)? else { return Ok(0) };
-        self.push_all(list, Side::Right, elements)
+        self.push_all(key, list, Side::Right, elements)
     }
 
-    fn push_all(&mut self, mut list: Elements<'_>, side: Side, elements: &[&[u8]]) -> Result<i64> {
+    fn push_all(
+        &mut self,
+        key: &[u8],
+        mut list: Elements<'_>,
+        side: Side,
+        elements: &[&[u8]],
+    ) -> Result<i64> {
         for element in elements {
             list.push(self, side, Bytes::copy_from_slice(element))?;
         }
         self.save_list(&list)?;
+        self.notify(Classes::LIST, pushed_at(side), key);
         Ok(reply_number(list.len()))
     }
 
@@ -130,6 +154,7 @@ impl Tx<'_> {
         let Some(mut list) = self.list(key)? else { return Ok(None) };
         let popped = list.pop(self, side)?;
         self.save_list(&list)?;
+        self.notify_taken(Classes::LIST, popped_at(side), key)?;
         Ok(popped)
     }
 
@@ -146,6 +171,9 @@ impl Tx<'_> {
         let Some(mut list) = self.list(key)? else { return Ok(None) };
         let popped = list.pop_many(self, side, count)?;
         self.save_list(&list)?;
+        if !popped.is_empty() {
+            self.notify_taken(Classes::LIST, popped_at(side), key)?;
+        }
         Ok(Some(popped))
     }
 
@@ -154,13 +182,16 @@ impl Tx<'_> {
         let Some(position) = list.position(index) else {
             return Err(Error::new(ErrorKind::OutOfRange, "ERR index out of range"));
         };
-        list.put(self, position, Bytes::copy_from_slice(element))
+        list.put(self, position, Bytes::copy_from_slice(element))?;
+        self.notify(Classes::LIST, "lset", key);
+        Ok(())
     }
 
     pub(crate) fn ltrim(&mut self, key: &[u8], start: i64, stop: i64) -> Result<()> {
         self.frees_space();
         let Some(mut list) = self.list(key)? else { return Ok(()) };
         list.keep(&list.positions(start, stop));
-        self.save_list(&list)
+        self.save_list(&list)?;
+        self.notify_taken(Classes::LIST, "ltrim", key)
     }
 }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::db::commands;
 use crate::types::list::elements::Elements;
@@ -114,6 +115,7 @@ impl Tx<'_> {
             let position = run.position() + u64::from(place == InsertPosition::After);
             list.insert(self, position, Bytes::copy_from_slice(element))?;
             self.save_list(&list)?;
+            self.notify(Classes::LIST, "linsert", key);
             return Ok(reply_number(list.len()));
         }
         Ok(-1)
@@ -130,6 +132,7 @@ impl Tx<'_> {
         found.sort_unstable();
         list.remove(self, &found)?;
         self.save_list(&list)?;
+        self.notify_taken(Classes::LIST, "lrem", key)?;
         Ok(reply_number(found.len() as u64))
     }
 }

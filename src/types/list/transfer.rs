@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 
+use super::{popped_at, pushed_at};
 use crate::error::{Error, ErrorKind, Result};
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::db::commands;
 use crate::types::list::Side;
@@ -46,6 +48,8 @@ impl Tx<'_> {
             let Some(element) = list.pop(self, from)? else { return Ok(None) };
             list.push(self, to, element.clone())?;
             self.save_list(&list)?;
+            self.notify(Classes::LIST, pushed_at(to), destination);
+            self.notify(Classes::LIST, popped_at(from), source);
             return Ok(Some(element));
         }
         let mut target = self.list_or_new(destination)?;
@@ -53,6 +57,8 @@ impl Tx<'_> {
         target.push(self, to, element.clone())?;
         self.save_list(&list)?;
         self.save_list(&target)?;
+        self.notify(Classes::LIST, pushed_at(to), destination);
+        self.notify_taken(Classes::LIST, popped_at(from), source)?;
         Ok(Some(element))
     }
 
@@ -73,6 +79,7 @@ impl Tx<'_> {
             if let Some(mut list) = self.list(key)? {
                 let popped = list.pop_many(self, from, count)?;
                 self.save_list(&list)?;
+                self.notify_taken(Classes::LIST, popped_at(from), key)?;
                 return Ok(Some((Bytes::copy_from_slice(key), popped)));
             }
         }

@@ -167,26 +167,32 @@ impl Tx<'_> {
     }
 
     pub(crate) fn sdiffstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        self.store_set(destination, keys, SetOperation::Difference)
+        self.store_set("sdiffstore", destination, keys, SetOperation::Difference)
     }
 
     pub(crate) fn sinterstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        self.store_set(destination, keys, SetOperation::Intersection)
+        self.store_set("sinterstore", destination, keys, SetOperation::Intersection)
     }
 
     pub(crate) fn sunionstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        self.store_set(destination, keys, SetOperation::Union)
+        self.store_set("sunionstore", destination, keys, SetOperation::Union)
     }
 
     /// Replaces whatever `key` holds by the sets at `from` combined.
-    fn store_set(&mut self, key: &[u8], from: &[&[u8]], operation: SetOperation) -> Result<i64> {
-        let sets = self.sets(from)?;
+    fn store_set(
+        &mut self,
+        name: &'static str,
+        key: &[u8],
+        from: &[&[u8]],
+        operation: SetOperation,
+    ) -> Result<i64> {
+        let sets = self.as_read(|tx| tx.sets(from))?;
         let (mut build, mut size) = (self.build_collection(key)?, 0);
         self.each_of_sets(operation, sets, &mut |member| {
             size += 1;
             build.put_member(member, b"").map(|()| true)
         })?;
-        self.store_built(key, build, Type::Set, size)
+        self.store_built(name, key, build, Type::Set, size)
     }
 
     /// Prepares for testing `members` members in ascending order against each of the sets.

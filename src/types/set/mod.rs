@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use crate::encoding::meta::Type;
 use crate::error::Result;
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::collection::Collection;
 use crate::txn::db::commands;
@@ -47,6 +48,9 @@ impl Tx<'_> {
         }
         let added = set.len().saturating_sub(before);
         self.save(set)?;
+        if added > 0 {
+            self.notify(Classes::SET, "sadd", key);
+        }
         Ok(added.cast_signed())
     }
 
@@ -84,6 +88,7 @@ impl Tx<'_> {
             return Ok(false);
         }
         self.save(from)?;
+        self.notify_taken(Classes::SET, "srem", source)?;
         let mut to = match to {
             Some(to) => to,
             None => self.new_collection(destination, Type::Set)?,
@@ -92,6 +97,7 @@ impl Tx<'_> {
         if !to.has(self, member)? {
             to.put_over(self, member, Bytes::new(), false)?;
             self.save(to)?;
+            self.notify(Classes::SET, "sadd", destination);
         }
         Ok(true)
     }
@@ -107,6 +113,7 @@ impl Tx<'_> {
             let members = AllMembers::of(self, set)?.collect()?;
             // Without its record the rows are unreachable: no need to remove each.
             self.delete_record(key);
+            self.notify_taken(Classes::SET, "spop", key)?;
             return Ok(members);
         }
         let sampled = self.sample(&set, Choice::Different(count))?;
@@ -115,6 +122,9 @@ impl Tx<'_> {
             set.remove_present(self, member)?;
         }
         self.save(set)?;
+        if !members.is_empty() {
+            self.notify(Classes::SET, "spop", key);
+        }
         Ok(members)
     }
 
@@ -140,6 +150,9 @@ impl Tx<'_> {
         }
         let removed = before.saturating_sub(set.len());
         self.save(set)?;
+        if removed > 0 {
+            self.notify_taken(Classes::SET, "srem", key)?;
+        }
         Ok(removed.cast_signed())
     }
 }

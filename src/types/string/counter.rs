@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::types::long_double::add_long_double;
 use crate::types::number::parse_integer;
@@ -32,6 +33,7 @@ impl Tx<'_> {
         let sum = sum.ok_or_else(|| overflow("ERR increment or decrement would overflow"))?;
         draft.replace(sum.to_string().as_bytes());
         self.put_draft(key, draft)?;
+        self.notify(Classes::STRING, "incrby", key);
         Ok(sum)
     }
 
@@ -41,6 +43,7 @@ impl Tx<'_> {
         let sum = add_long_double(number, increment)?;
         draft.replace(sum.as_bytes());
         self.put_draft(key, draft)?;
+        self.notify(Classes::STRING, "incrbyfloat", key);
         Ok(sum.into())
     }
 }

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use crate::encoding::meta::{HEADER_BYTES, Type, encode_string, with_expiry};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::errors::wrong_type;
+use crate::messages::events::Classes;
 use crate::txn::db::commands;
 use crate::txn::{Record, Tx};
 
@@ -39,30 +40,37 @@ impl Tx<'_> {
     }
 
     pub(crate) fn getdel(&mut self, key: &[u8]) -> Result<Option<Bytes>> {
-        let value = self.get(key)?;
+        let value = self.as_read(|tx| tx.get(key))?;
         if value.is_some() {
             self.frees_space();
             self.delete_record(key);
+            self.notify(Classes::GENERIC, "del", key);
         }
         Ok(value)
     }
 
     pub(crate) fn getex(&mut self, key: &[u8], expiry: GetExpiry) -> Result<Option<Bytes>> {
-        let Some(record) = self.typed(key, Type::String)? else { return Ok(None) };
+        let record = self.as_read(|tx| tx.typed(key, Type::String))?;
+        let Some(record) = record else { return Ok(None) };
         match expiry {
             GetExpiry::Keep => {}
             GetExpiry::Persist if record.header.expire_ms == 0 => {}
-            GetExpiry::Persist => self.put_deadline(key, &record, 0)?,
+            GetExpiry::Persist => {
+                self.put_deadline(key, &record, 0)?;
+                self.notify(Classes::GENERIC, "persist", key);
+            }
             GetExpiry::At(expiry) => {
                 let deadline = expiry.deadline(self.now(), "getex")?;
                 self.put_deadline(key, &record, deadline)?;
+                let passed = deadline <= self.now();
+                self.notify(Classes::GENERIC, if passed { "del" } else { "expire" }, key);
             }
         }
         Ok(Some(record.into_value()))
     }
 
     pub(crate) fn getset(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Bytes>> {
-        let old = self.get(key)?;
+        let old = self.as_read(|tx| tx.get(key))?;
         self.set(key, value)?;
         Ok(old)
     }
@@ -93,11 +101,23 @@ impl Tx<'_> {
 
     pub(crate) fn psetex(&mut self, key: &[u8], milliseconds: i64, value: &[u8]) -> Result<()> {
         let deadline = Expiry::Milliseconds(milliseconds).deadline(self.now(), "psetex")?;
-        self.put_string(key, value, deadline)
+        self.set_until(key, value, deadline)
     }
 
     pub(crate) fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.put_string(key, value, 0)
+        self.meet(key)?;
+        self.put_string(key, value, 0)?;
+        self.notify(Classes::STRING, "set", key);
+        Ok(())
+    }
+
+    /// Sets the value and expiry of a key, whatever it held.
+    fn set_until(&mut self, key: &[u8], value: &[u8], deadline: u64) -> Result<()> {
+        self.meet(key)?;
+        self.put_string(key, value, deadline)?;
+        self.notify(Classes::STRING, "set", key);
+        self.notify(Classes::GENERIC, "expire", key);
+        Ok(())
     }
 
     pub(crate) fn set_with(
@@ -112,7 +132,14 @@ impl Tx<'_> {
             SetExpiry::Keep => None,
         };
         let blind = !options.get && options.condition == Condition::Always && deadline == Some(0);
-        let record = if blind { None } else { self.record(key)? };
+        let record = match blind {
+            true => None,
+            false if options.get => self.as_read(|tx| tx.record(key))?,
+            false => self.record(key)?,
+        };
+        if blind {
+            self.meet(key)?;
+        }
         let kind = record.as_ref().map(|record| record.header.kind);
         if options.get && kind.is_some_and(|kind| kind != Type::String) {
             return Err(wrong_type());
@@ -125,6 +152,10 @@ impl Tx<'_> {
         if written {
             let kept = record.as_ref().map_or(0, |record| record.header.expire_ms);
             self.put_until(key, value, deadline.unwrap_or(kept), record.is_some())?;
+            self.notify(Classes::STRING, "set", key);
+            if matches!(options.expiry, SetExpiry::At(_)) {
+                self.notify(Classes::GENERIC, "expire", key);
+            }
         }
         let old = record.filter(|_| options.get).map(Record::into_value);
         Ok(SetOutcome { written, old })
@@ -132,7 +163,7 @@ impl Tx<'_> {
 
     pub(crate) fn setex(&mut self, key: &[u8], seconds: i64, value: &[u8]) -> Result<()> {
         let deadline = Expiry::Seconds(seconds).deadline(self.now(), "setex")?;
-        self.put_string(key, value, deadline)
+        self.set_until(key, value, deadline)
     }
 
     pub(crate) fn setnx(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::length;
 use crate::error::{Error, ErrorKind, Result};
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 
 impl Tx<'_> {
@@ -18,6 +19,7 @@ impl Tx<'_> {
         let total = length(draft.len());
         // Also without a change, which WATCH notices all the same, as in Redis.
         self.put_draft(key, draft)?;
+        self.notify(Classes::STRING, "append", key);
         Ok(total)
     }
 
@@ -49,6 +51,7 @@ impl Tx<'_> {
         }
         let total = length(draft.len());
         self.put_draft(key, draft)?;
+        self.notify(Classes::STRING, "setrange", key);
         Ok(total)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::rows::ZSet;
 use crate::error::{Error, ErrorKind, Result};
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::db::commands;
 
@@ -68,15 +69,20 @@ impl Tx<'_> {
     ) -> Result<i64> {
         options.check()?;
         let Some(mut zset) = self.zset_to_add(key, options)? else { return Ok(0) };
-        let mut counted = 0;
+        let (mut counted, mut changed) = (0, false);
         for (score, member) in members {
             match self.give_score(&mut zset, member, *score, false, options)? {
-                Outcome::Added(_) => counted += 1,
-                Outcome::Changed(_) => counted += i64::from(options.ch),
+                Outcome::Added(_) => (counted, changed) = (counted + 1, true),
+                Outcome::Changed(_) => {
+                    (counted, changed) = (counted + i64::from(options.ch), true);
+                }
                 Outcome::Same(_) | Outcome::Forbidden => {}
             }
         }
         self.save_zset(zset)?;
+        if changed {
+            self.notify(Classes::ZSET, "zadd", key);
+        }
         Ok(counted)
     }
 
@@ -91,6 +97,9 @@ impl Tx<'_> {
         let Some(mut zset) = self.zset_to_add(key, options)? else { return Ok(None) };
         let outcome = self.give_score(&mut zset, member, increment, true, options)?;
         self.save_zset(zset)?;
+        if matches!(outcome, Outcome::Added(_) | Outcome::Changed(_)) {
+            self.notify(Classes::ZSET, "zincr", key);
+        }
         Ok(match outcome {
             Outcome::Added(score) | Outcome::Changed(score) | Outcome::Same(score) => Some(score),
             Outcome::Forbidden => None,

@@ -281,13 +281,18 @@ impl Inputs {
 
     /// Replaces whatever `key` holds by the result; its number of members.
     pub(crate) fn store(&self, tx: &mut Tx<'_>, key: &[u8], what: Operation<'_>) -> Result<i64> {
+        let name = match what {
+            Operation::Union(_) => "zunionstore",
+            Operation::Intersection(_) => "zinterstore",
+            Operation::Difference => "zdiffstore",
+        };
         what.check(self.0.len())?;
         let (mut build, mut size) = (tx.build_collection(key)?, 0);
         self.each(tx, what, &mut |member, score| {
             size += 1;
             build.put_scored(member, score).map(|()| true)
         })?;
-        tx.store_built(key, build, Type::ZSet, size)
+        tx.store_built(name, key, build, Type::ZSet, size)
     }
 
     pub(crate) fn intersection_size(&self, tx: &Tx<'_>, limit: u64) -> Result<i64> {
@@ -350,7 +355,7 @@ impl Tx<'_> {
         keys: &[&[u8]],
         how: Combine<'_>,
     ) -> Result<i64> {
-        let inputs = self.zset_inputs(keys, "zunionstore")?;
+        let inputs = self.as_read(|tx| tx.zset_inputs(keys, "zunionstore"))?;
         inputs.store(self, destination, Operation::Union(how))
     }
 
@@ -360,12 +365,12 @@ impl Tx<'_> {
         keys: &[&[u8]],
         how: Combine<'_>,
     ) -> Result<i64> {
-        let inputs = self.zset_inputs(keys, "zinterstore")?;
+        let inputs = self.as_read(|tx| tx.zset_inputs(keys, "zinterstore"))?;
         inputs.store(self, destination, Operation::Intersection(how))
     }
 
     pub(crate) fn zdiffstore(&mut self, destination: &[u8], keys: &[&[u8]]) -> Result<i64> {
-        let inputs = self.zset_inputs(keys, "zdiffstore")?;
+        let inputs = self.as_read(|tx| tx.zset_inputs(keys, "zdiffstore"))?;
         inputs.store(self, destination, Operation::Difference)
     }
 }

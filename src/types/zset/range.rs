@@ -97,10 +97,10 @@ impl Tx<'_> {
         range: &ZRange<'_>,
     ) -> Result<i64> {
         // A source of another type is an error before anything is begun.
-        self.zset(source)?;
+        self.as_read(|tx| tx.zset(source))?;
         let mut stored = Stored { build: self.build_collection(destination)?, size: 0 };
         self.show_range(source, range, true, &mut stored)?;
-        self.store_built(destination, stored.build, Type::ZSet, stored.size)
+        self.store_built("zrangestore", destination, stored.build, Type::ZSet, stored.size)
     }
 
     pub(crate) fn zrevrange(&self, key: &[u8], start: i64, stop: i64) -> Result<Vec<Bytes>> {

@@ -8,6 +8,7 @@ use super::rows::ZSet;
 use super::span::Span;
 use super::{End, Scored};
 use crate::error::Result;
+use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::db::commands;
 use crate::types::string::length;
@@ -38,13 +39,16 @@ impl Tx<'_> {
             removed += i64::from(zset.remove(self, member)?.is_some());
         }
         self.save_zset(zset)?;
+        if removed > 0 {
+            self.notify_taken(Classes::ZSET, "zrem", key)?;
+        }
         Ok(removed)
     }
 
     pub(crate) fn zremrangebyrank(&mut self, key: &[u8], start: i64, stop: i64) -> Result<i64> {
         let Some(zset) = self.zset(key)? else { return Ok(0) };
         let members = self.members_at(&zset, start, stop)?;
-        self.remove_members(key, zset, &members, None)
+        self.remove_members("zremrangebyrank", key, zset, &members, None)
     }
 
     pub(crate) fn zremrangebyscore(
@@ -55,7 +59,7 @@ impl Tx<'_> {
     ) -> Result<i64> {
         let span = Span::of_scores(min, max)?;
         let Some(zset) = self.zset(key)? else { return Ok(0) };
-        self.remove_span(key, zset, &span)
+        self.remove_span("zremrangebyscore", key, zset, &span)
     }
 
     pub(crate) fn zremrangebylex(
@@ -66,7 +70,7 @@ impl Tx<'_> {
     ) -> Result<i64> {
         let Some(zset) = self.zset(key)? else { return Ok(0) };
         match Span::of_members(self, &zset, (min, max), false)? {
-            Some(span) => self.remove_span(key, zset, &span),
+            Some(span) => self.remove_span("zremrangebylex", key, zset, &span),
             None => Ok(0),
         }
     }
@@ -100,13 +104,20 @@ impl Tx<'_> {
         let members = walk.collect(self, count, true)?;
         // The row behind them becomes the outermost: the next pop begins there.
         let next = walk.advance()?.then(|| (end, walk.sub_key().to_vec()));
-        self.remove_members(key, zset, &members, next)?;
+        let name = if end == End::Max { "zpopmax" } else { "zpopmin" };
+        self.remove_members(name, key, zset, &members, next)?;
         Ok(members)
     }
 
-    fn remove_span(&mut self, key: &[u8], zset: ZSet, span: &Span) -> Result<i64> {
+    fn remove_span(
+        &mut self,
+        name: &'static str,
+        key: &[u8],
+        zset: ZSet,
+        span: &Span,
+    ) -> Result<i64> {
         let members = zset.walk(self, span, false)?.collect(self, u64::MAX, false)?;
-        self.remove_members(key, zset, &members, None)
+        self.remove_members(name, key, zset, &members, None)
     }
 
     /// Removes existing members with these scores. If they are all, the record is deleted and their
@@ -114,6 +125,7 @@ impl Tx<'_> {
     /// afterwards, if it is known.
     fn remove_members(
         &mut self,
+        name: &'static str,
         key: &[u8],
         mut zset: ZSet,
         members: &Scored,
@@ -125,6 +137,7 @@ impl Tx<'_> {
         }
         if members.len() as u64 == zset.len() {
             self.delete_record(key);
+            self.notify_taken(Classes::ZSET, name, key)?;
             return Ok(length(members.len()));
         }
         for (member, score) in members {
@@ -134,6 +147,7 @@ impl Tx<'_> {
             zset.is_bounded_by(end, &row);
         }
         self.save_zset(zset)?;
+        self.notify_taken(Classes::ZSET, name, key)?;
         Ok(length(members.len()))
     }
 }

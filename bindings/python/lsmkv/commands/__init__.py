@@ -6,9 +6,11 @@ from .bits import BitFieldOperation, Bits
 from .hashes import Hashes
 from .keys import Keys
 from .lists import Lists
+from .messages import Messages
 from .scans import Scans
 from .sets import Sets
 from .strings import Strings
+from .waits import Waits
 from .zranges import ZRanges
 from .zsets import ZSets
 
@@ -25,6 +27,8 @@ class Commands(
     ZRanges[V],
     Keys[V],
     Scans[V],
+    Waits[V],
+    Messages[V],
     Regular[V],
 ):
     """All commands."""

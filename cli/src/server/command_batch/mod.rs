@@ -87,7 +87,8 @@ impl CommandBatch {
         candidate: BatchCandidate<'_>,
     ) -> Admission {
         let BatchCandidate { slot, chunk, request, bytes, arguments } = candidate;
-        if client.queue.is_some() || !client.authenticated || arguments.len() > MAX_ARGUMENTS {
+        let alone = client.queue.is_some() || !client.authenticated || client.listens;
+        if alone || arguments.len() > MAX_ARGUMENTS {
             return Admission::Alone;
         }
         let name = arguments.first().and_then(|(from, to)| bytes.get(*from..*to));

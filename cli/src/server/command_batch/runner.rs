@@ -10,9 +10,7 @@ use crate::resp::Writer;
 use crate::server::client::{Client, CloseState};
 use crate::server::command_table::CommandKind;
 use crate::server::counters::Counters;
-use crate::server::dispatch::{
-    ReplyDisposition, after_write, dispatch, finish_reply, nanos_since, outcome_of,
-};
+use crate::server::dispatch::{ReplyDisposition, dispatch, finish_reply, nanos_since, outcome_of};
 use crate::server::input_buffer::InputBuffer;
 use crate::server::output_limit::OutputLimit;
 use crate::server::shared::Server;
@@ -130,9 +128,7 @@ impl<C: BatchConnection> BatchRunner<'_, C> {
         let (client, out) = connection.finish_batched();
         let failed = matches!(reply, Reply::Error(_));
         counters.note_call(entry.index, outcome_of(entry, argv, failed), nanos);
-        if entry.writes {
-            after_write(server, client, entry, argv);
-        }
+        client.has_written |= entry.writes;
         client.record_command(entry);
         let before = out.len();
         let limit = OutputLimit::new(server, client, before);
@@ -207,7 +203,9 @@ fn commit(
 fn reply_bytes(reply: &Reply) -> usize {
     match reply {
         Reply::Bulk(bytes) => bytes.len(),
-        Reply::Array(items) | Reply::Set(items) => items.iter().map(reply_bytes).sum(),
+        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
+            items.iter().map(reply_bytes).sum()
+        }
         Reply::Map(pairs) | Reply::Pairs(pairs) => {
             pairs.iter().map(|(a, b)| reply_bytes(a) + reply_bytes(b)).sum()
         }

@@ -99,8 +99,9 @@ fn list(call: &mut Call<'_, '_>) {
     match (call.word(2).as_str(), call.rest(3)) {
         ("", []) => {}
         ("TYPE", [kind]) => match kind.to_ascii_lowercase().as_slice() {
-            b"normal" => {}
-            b"master" | b"slave" | b"replica" | b"pubsub" => clients.clear(),
+            b"normal" => clients.retain(|info| !info.is_subscribed()),
+            b"pubsub" => clients.retain(|info| info.is_subscribed()),
+            b"master" | b"slave" | b"replica" => clients.clear(),
             _ => {
                 let kind = String::from_utf8_lossy(kind);
                 return call.out.error(&format!("ERR Unknown client type '{kind}'"));
@@ -127,6 +128,8 @@ struct KillFilter<'a> {
     local_address: Option<&'a [u8]>,
     /// Whether the filter names a type or user that no client has.
     matches_none: bool,
+    /// Whether the clients are subscribed.
+    subscribed: Option<bool>,
     skip_me: bool,
 }
 
@@ -142,7 +145,11 @@ impl<'a> KillFilter<'a> {
                 }
                 b"ADDR" => filter.address = Some(value),
                 b"LADDR" => filter.local_address = Some(value),
-                b"TYPE" => filter.matches_none |= !value.eq_ignore_ascii_case(b"normal"),
+                b"TYPE" => match value.to_ascii_lowercase().as_slice() {
+                    b"normal" => filter.subscribed = Some(false),
+                    b"pubsub" => filter.subscribed = Some(true),
+                    _ => filter.matches_none = true,
+                },
                 b"USER" => filter.matches_none |= *value != b"default",
                 b"SKIPME" => match value.to_ascii_lowercase().as_slice() {
                     b"yes" => filter.skip_me = true,
@@ -158,6 +165,7 @@ impl<'a> KillFilter<'a> {
     fn matches(&self, info: &ClientInfo) -> bool {
         !self.matches_none
             && self.id.is_none_or(|id| id == info.id())
+            && self.subscribed.is_none_or(|subscribed| subscribed == info.is_subscribed())
             && self.address.is_none_or(|address| address == info.address.as_bytes())
             && self.local_address.is_none_or(|address| address == info.local_address.as_bytes())
     }

@@ -83,7 +83,7 @@ fn flags(entry: &CommandEntry) -> Vec<&'static str> {
     if entry.refused_in_multi {
         flags.push("no_multi");
     }
-    if matches!(entry.kind, CommandKind::BlockingPop(_)) {
+    if matches!(entry.kind, CommandKind::BlockingPop) {
         flags.push("blocking");
     }
     if matches!(entry.keys, KeyPositions::Counted { .. }) || entry.name == "sort" {

@@ -48,7 +48,10 @@ fn set(call: &mut Call<'_, '_>) {
     };
     let pairs: Vec<_> = pairs.iter().map(|(a, b)| (a.as_slice(), b.as_slice())).collect();
     match call.server.settings.set(&pairs) {
-        Ok(()) => call.out.ok(),
+        Ok(()) => {
+            call.server.apply_settings();
+            call.out.ok();
+        }
         Err(text) => call.out.error(&text),
     }
 }

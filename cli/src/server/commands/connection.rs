@@ -134,6 +134,7 @@ pub(super) fn reset(call: &mut Call<'_, '_>) {
     client.info.names.lock().name.clear();
     client.set_protocol(Protocol::Resp2);
     client.sync_with_session();
+    crate::server::subscribing::update(client);
     call.out.set_protocol(Protocol::Resp2);
     call.out.status("RESET");
 }

@@ -111,6 +111,7 @@ fn clients(server: &Server, lines: &mut SectionText) {
     lines.add("client_recent_max_output_buffer", output);
     let blocked = all.iter().filter(|info| info.blocked.load(Relaxed));
     lines.add("blocked_clients", blocked.count());
+    lines.add("pubsub_clients", all.iter().filter(|info| info.is_subscribed()).count());
     lines.add("tracking_clients", 0);
     lines.add("clients_in_timeout_table", 0);
 }
@@ -166,8 +167,10 @@ fn stats(server: &Server, lines: &mut SectionText) {
     lines.add("evicted_clients", sum(server, |c| &c.evicted));
     lines.add("evicted_keys", 0);
     lines.add("expired_keys", stat(server, "cleaner_deleted"));
-    lines.add("pubsub_channels", 0);
-    lines.add("pubsub_patterns", 0);
+    let [channels, patterns, shards] = server.db.channel_counts();
+    lines.add("pubsub_channels", channels);
+    lines.add("pubsub_patterns", patterns);
+    lines.add("pubsubshard_channels", shards);
     lines.add("latest_fork_usec", 0);
 }
 

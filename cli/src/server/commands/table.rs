@@ -1,20 +1,9 @@
 //! The table of the server's own commands. Each row names its handler.
 
-use lsmkv::KeyPositions;
-
 use super::{Call, client, command, compatibility, config, connection, debug, info, persistence};
-use crate::server::blocking_pop::{PopSource, PopSyntax};
 use crate::server::command_table::{CommandEntry, CommandKind, CommandTable};
 
 type Run = fn(&mut Call<'_, '_>);
-
-/// How a command of the server runs.
-#[derive(Clone, Copy)]
-enum Handler {
-    Run(Run),
-    /// The dispatcher runs blocking pops: they may leave the client waiting.
-    Pop(PopSyntax),
-}
 
 /// A row of the table.
 struct ServerCommand {
@@ -23,8 +12,7 @@ struct ServerCommand {
     arity: isize,
     syntax: &'static str,
     doc: &'static str,
-    handler: Handler,
-    keys: KeyPositions,
+    handler: Run,
     /// Whether the command runs at once between MULTI and EXEC.
     never_queued: bool,
     /// Whether the command is refused between MULTI and EXEC.
@@ -39,42 +27,10 @@ impl ServerCommand {
         arity: isize,
         syntax: &'static str,
         doc: &'static str,
-        run: Run,
-    ) -> Self {
-        Self::with(name, arity, syntax, doc, Handler::Run(run), KeyPositions::None)
-    }
-
-    const fn pop(
-        name: &'static str,
-        arity: isize,
-        form: PopSyntax,
-        keys: KeyPositions,
-        syntax: &'static str,
-        doc: &'static str,
-    ) -> Self {
-        Self::with(name, arity, syntax, doc, Handler::Pop(form), keys)
-    }
-
-    const fn with(
-        name: &'static str,
-        arity: isize,
-        syntax: &'static str,
-        doc: &'static str,
-        handler: Handler,
-        keys: KeyPositions,
+        handler: Run,
     ) -> Self {
         let (never_queued, refused_in_multi, before_auth) = (false, false, false);
-        Self {
-            name,
-            arity,
-            syntax,
-            doc,
-            handler,
-            keys,
-            never_queued,
-            refused_in_multi,
-            before_auth,
-        }
+        Self { name, arity, syntax, doc, handler, never_queued, refused_in_multi, before_auth }
     }
 
     const fn before_auth(self) -> Self {
@@ -90,19 +46,13 @@ impl ServerCommand {
     }
 
     fn entry(&self, index: usize) -> CommandEntry {
-        let (kind, group) = match self.handler {
-            Handler::Run(_) => (CommandKind::Server(index), "Server"),
-            Handler::Pop(form) => (CommandKind::BlockingPop(form), "Blocking"),
-        };
         CommandEntry {
             arity: self.arity,
-            kind,
-            writes: matches!(self.handler, Handler::Pop(_)),
+            kind: CommandKind::Server(index),
             before_auth: self.before_auth,
             never_queued: self.never_queued,
             refused_in_multi: self.refused_in_multi,
-            keys: self.keys,
-            group,
+            group: "Server",
             syntax: self.syntax.to_owned(),
             doc: self.doc,
             ..CommandEntry::default()
@@ -121,80 +71,12 @@ pub(crate) fn command_table() -> CommandTable {
 
 /// Runs the handler at this index of the table.
 pub(crate) fn run(index: usize, call: &mut Call<'_, '_>) {
-    if let Some(ServerCommand { handler: Handler::Run(run), .. }) = SERVER_COMMANDS.get(index) {
-        run(call);
+    if let Some(ServerCommand { handler, .. }) = SERVER_COMMANDS.get(index) {
+        handler(call);
     }
 }
 
-const ALL_BUT_LAST: KeyPositions = KeyPositions::Range { first: 1, last: -2, step: 1 };
-const TWO: KeyPositions = KeyPositions::Range { first: 1, last: 2, step: 1 };
-const COUNTED: KeyPositions = KeyPositions::Counted { at: 2, before: 0 };
-
 const SERVER_COMMANDS: &[ServerCommand] = &[
-    ServerCommand::pop(
-        "BLMOVE",
-        6,
-        PopSyntax::Move,
-        TWO,
-        "source destination LEFT | RIGHT LEFT | RIGHT timeout",
-        "Moves an element as soon as there is one.",
-    ),
-    ServerCommand::pop(
-        "BLMPOP",
-        -5,
-        PopSyntax::Multi(PopSource::List),
-        COUNTED,
-        "timeout numkeys key [key …] LEFT | RIGHT [COUNT count]",
-        "Takes elements of the first list that has some.",
-    ),
-    ServerCommand::pop(
-        "BLPOP",
-        -3,
-        PopSyntax::Single(PopSource::List, "LEFT"),
-        ALL_BUT_LAST,
-        "key [key …] timeout",
-        "Takes the first element of the first list that has one.",
-    ),
-    ServerCommand::pop(
-        "BRPOP",
-        -3,
-        PopSyntax::Single(PopSource::List, "RIGHT"),
-        ALL_BUT_LAST,
-        "key [key …] timeout",
-        "Takes the last element of the first list that has one.",
-    ),
-    ServerCommand::pop(
-        "BRPOPLPUSH",
-        4,
-        PopSyntax::RPopLPush,
-        TWO,
-        "source destination timeout",
-        "Moves the last element to the front of another list as soon as there is one.",
-    ),
-    ServerCommand::pop(
-        "BZMPOP",
-        -5,
-        PopSyntax::Multi(PopSource::SortedSet),
-        COUNTED,
-        "timeout numkeys key [key …] MIN | MAX [COUNT count]",
-        "Takes members of the first sorted set that has some.",
-    ),
-    ServerCommand::pop(
-        "BZPOPMAX",
-        -3,
-        PopSyntax::Single(PopSource::SortedSet, "MAX"),
-        ALL_BUT_LAST,
-        "key [key …] timeout",
-        "Takes the member with the highest score of the first sorted set that has one.",
-    ),
-    ServerCommand::pop(
-        "BZPOPMIN",
-        -3,
-        PopSyntax::Single(PopSource::SortedSet, "MIN"),
-        ALL_BUT_LAST,
-        "key [key …] timeout",
-        "Takes the member with the lowest score of the first sorted set that has one.",
-    ),
     ServerCommand::new(
         "AUTH",
         -2,

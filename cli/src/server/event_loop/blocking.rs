@@ -1,6 +1,5 @@
 //! Blocked clients: replies from other threads, CLIENT UNBLOCK, and deadlines.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
@@ -12,15 +11,12 @@ use crate::server::client::{BlockedState, CloseState};
 use crate::server::client_list::ClientHandle;
 use crate::server::connection::Connection;
 use crate::server::mailbox::{Mailbox, Message};
-use crate::server::shared::Server;
 
 /// Ends a wait without an element and returns the reply; `None` if the client has just been served
 /// and its reply is in the mailbox.
-fn cancel(server: &Server, blocked: &BlockedState) -> Option<Reply> {
-    match blocked.ticket {
-        Some(ticket) => server.blocked_clients.cancel(ticket),
-        None => Some(blocked.timeout_reply.clone()),
-    }
+fn cancel(blocked: &mut BlockedState) -> Option<Reply> {
+    let waits = blocked.pop.as_mut().is_none_or(|(_, pop)| pop.cancel());
+    waits.then(|| blocked.timeout_reply.clone())
 }
 
 impl EventLoop {
@@ -30,7 +26,8 @@ impl EventLoop {
         for message in messages.unwrap_or_default() {
             match message {
                 Message::NewConnection(stream, listener) => self.adopt(stream, &listener),
-                Message::Deliver { to, ticket, reply } => self.deliver(to, ticket, &reply),
+                Message::Deliver { to, wait, reply } => self.deliver(to, wait, &reply),
+                Message::Mail(handle) => self.receive_mail(handle),
                 Message::Unblock { to, with_error } => self.unblock(to, with_error),
                 Message::Kill(handle) => {
                     if let Some(connection) = self.connection(handle) {
@@ -49,22 +46,30 @@ impl EventLoop {
         (connection.client.id() == handle.id).then_some(connection)
     }
 
-    fn deliver(&mut self, handle: ClientHandle, ticket: u64, reply: &Reply) {
+    /// Sends a client the messages that wait for it.
+    fn receive_mail(&mut self, handle: ClientHandle) {
         let Some(connection) = self.connection(handle) else { return };
-        let waiting = connection.client.blocked.as_ref().and_then(|blocked| blocked.ticket);
-        if waiting != Some(ticket) {
+        connection.receive_messages();
+        self.finish_turn(handle.slot);
+    }
+
+    fn deliver(&mut self, handle: ClientHandle, wait: u64, reply: &Reply) {
+        let Some(connection) = self.connection(handle) else { return };
+        let blocked = connection.client.blocked.as_mut();
+        let Some(BlockedState { pop, .. }) = blocked else { return };
+        if pop.as_ref().is_none_or(|(number, _)| *number != wait) {
             return;
         }
+        pop.take().into_iter().for_each(|(_, pop)| pop.delivered());
         // The thread that served this client popped the element on its behalf.
         connection.client.has_written = true;
         self.unblock_with(handle.slot, |out| out.reply(reply));
     }
 
     fn unblock(&mut self, handle: ClientHandle, with_error: bool) {
-        let server = Arc::clone(&self.server);
         let Some(connection) = self.connection(handle) else { return };
-        let Some(blocked) = connection.client.blocked.as_ref() else { return };
-        let Some(reply) = cancel(&server, blocked) else { return };
+        let Some(blocked) = connection.client.blocked.as_mut() else { return };
+        let Some(reply) = cancel(blocked) else { return };
         self.unblock_with(handle.slot, |out| {
             if with_error {
                 out.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
@@ -98,10 +103,9 @@ impl EventLoop {
             }
             self.deadlines.pop_first();
             let handle = ClientHandle { event_loop: self.index, slot, id };
-            let server = Arc::clone(&self.server);
             let Some(connection) = self.connection(handle) else { continue };
-            let Some(blocked) = connection.client.blocked.as_ref() else { continue };
-            if let Some(reply) = cancel(&server, blocked) {
+            let Some(blocked) = connection.client.blocked.as_mut() else { continue };
+            if let Some(reply) = cancel(blocked) {
                 self.unblock_with(slot, |out| out.reply(&reply));
             }
         }

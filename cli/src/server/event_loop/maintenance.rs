@@ -34,7 +34,9 @@ impl EventLoop {
                 connection.release_buffers();
             }
             // A ready connection was active while the loop served others.
-            let is_waiting = connection.client.blocked.is_some() || connection.is_ready;
+            let client = &connection.client;
+            let is_waiting =
+                client.blocked.is_some() || client.is_subscribed() || connection.is_ready;
             if limit_ms > 0 && idle > limit_ms && !is_waiting {
                 connection.client.close_state = CloseState::Now;
                 over.push(slot);
@@ -97,13 +99,10 @@ impl EventLoop {
         let id = connection.client.id();
         connection.stream.deregister(self.poll.registry());
         self.server.clients.remove(id);
-        if let Some(blocked) = connection.client.blocked.take() {
-            if let Some(ticket) = blocked.ticket {
-                self.server.blocked_clients.cancel(ticket);
-            }
-            if let Some(at) = blocked.deadline {
-                self.deadlines.remove(&(at, slot, id));
-            }
+        if let Some(blocked) = connection.client.blocked.take()
+            && let Some(at) = blocked.deadline
+        {
+            self.deadlines.remove(&(at, slot, id));
         }
         self.free_slots.push(slot);
     }

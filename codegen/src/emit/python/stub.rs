@@ -18,6 +18,8 @@ const BY_HAND: &[(&str, &str)] = &[
     ("zranges", "ZRanges"),
     ("keys", "Keys"),
     ("scans", "Scans"),
+    ("waits", "Waits"),
+    ("messages", "Messages"),
 ];
 
 const HEAD: &str = "\

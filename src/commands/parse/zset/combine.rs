@@ -71,13 +71,13 @@ pub(crate) fn zintercard(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
 }
 
 /// Parses the number of keys and the keys, and looks them up.
-fn inputs(tx: &Tx<'_>, args: &mut Args<'_>, name: &str) -> Result<Inputs> {
+fn inputs(tx: &mut Tx<'_>, args: &mut Args<'_>, name: &str) -> Result<Inputs> {
     let number = parse_integer(args.bytes()?)?;
     if number < 1 {
         return Err(needs_a_key(name));
     }
     let keys = args.take(usize::try_from(number).unwrap_or(usize::MAX))?;
-    tx.zset_inputs(keys, name)
+    tx.as_read(|tx| tx.zset_inputs(keys, name))
 }
 
 /// The options that a command accepts.

@@ -1,0 +1,365 @@
+//! The queue of one subscriber.
+//!
+//! Publishers append, the subscriber takes. The queue is bounded as Redis bounds the output of
+//! pub/sub clients: a subscriber that lets more than the hard limit wait, or more than the soft
+//! limit for too long, is cut off. Its messages are dropped, and it learns of it.
+//!
+//! Threads: any number of publishers, one receiver. Publishers hold the hub's lock, so all
+//! subscribers see messages in one order.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Roughly the memory that a message takes beside its bytes.
+const MESSAGE_BYTES: usize = 96;
+
+/// How much may wait for a slow subscriber. Zero is no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputLimits {
+    /// A subscriber for which more bytes wait is cut off at once.
+    pub hard_bytes: usize,
+    /// A subscriber for which more bytes wait for [`soft_seconds`](Self::soft_seconds) is cut off.
+    pub soft_bytes: usize,
+    /// The time that a subscriber may exceed the soft limit.
+    pub soft_seconds: u64,
+}
+
+impl Default for OutputLimits {
+    /// Redis's defaults: 32 MiB, or 8 MiB for 60 seconds.
+    fn default() -> Self {
+        Self { hard_bytes: 32 << 20, soft_bytes: 8 << 20, soft_seconds: 60 }
+    }
+}
+
+/// What a subscriber receives. The bytes are shared by all subscribers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// A message of a channel.
+    Channel { channel: Arc<[u8]>, payload: Arc<[u8]> },
+    /// A message of a channel that matches a pattern.
+    Pattern { pattern: Arc<[u8]>, channel: Arc<[u8]>, payload: Arc<[u8]> },
+    /// A message of a shard channel.
+    Shard { channel: Arc<[u8]>, payload: Arc<[u8]> },
+}
+
+impl Message {
+    /// Roughly the bytes that the message takes in an output buffer.
+    pub(crate) fn bytes(&self) -> usize {
+        MESSAGE_BYTES
+            + match self {
+                Self::Channel { channel, payload } | Self::Shard { channel, payload } => {
+                    channel.len() + payload.len()
+                }
+                Self::Pattern { pattern, channel, payload } => {
+                    pattern.len() + channel.len() + payload.len()
+                }
+            }
+    }
+}
+
+/// Called when the queue is no longer empty, or has ended. It must not block.
+type Wake = Box<dyn Fn() + Send + Sync>;
+
+/// The queue of one subscriber.
+pub(crate) struct Inbox {
+    state: Mutex<State>,
+    arrived: Condvar,
+    /// Roughly the bytes that wait.
+    waiting: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Message>,
+    /// Since when more waits than the soft limit.
+    over_soft_since: Option<Instant>,
+    end: Option<End>,
+    wake: Option<Wake>,
+    /// Holds a byte while there is something to receive.
+    signal: Option<Signal>,
+}
+
+/// Why nothing more arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// Too much waited.
+    CutOff { bytes: usize },
+    /// The handle or the store is closed.
+    Closed,
+}
+
+struct Signal {
+    read: PipeReader,
+    write: PipeWriter,
+    raised: bool,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self { state: Mutex::default(), arrived: Condvar::new(), waiting: AtomicUsize::new(0) }
+    }
+}
+
+impl Inbox {
+    /// Sets the function that is called when there is something to receive.
+    pub(crate) fn on_arrival(&self, wake: Wake) {
+        let mut state = self.state.lock();
+        state.wake = Some(wake);
+        if state.has_news() {
+            state.wake();
+        }
+    }
+
+    /// Appends a message. Returns false if the subscriber is cut off, now or before.
+    pub(crate) fn push(&self, message: Message, limits: &OutputLimits) -> bool {
+        let mut state = self.state.lock();
+        if state.end.is_some() {
+            return false;
+        }
+        let bytes = self.waiting.load(Ordering::Relaxed).saturating_add(message.bytes());
+        if state.exceeds(bytes, limits) {
+            state.end(End::CutOff { bytes });
+            self.waiting.store(0, Ordering::Relaxed);
+            self.arrived.notify_all();
+            return false;
+        }
+        self.waiting.store(bytes, Ordering::Relaxed);
+        let was_empty = state.queue.is_empty();
+        state.queue.push_back(message);
+        if was_empty {
+            state.raise();
+            self.arrived.notify_one();
+        }
+        true
+    }
+
+    /// Ends the queue: nothing more arrives, and a receiver learns that the store or the handle is
+    /// closed.
+    pub(crate) fn close(&self) {
+        let mut state = self.state.lock();
+        if state.end != Some(End::Closed) {
+            state.end(End::Closed);
+            self.waiting.store(0, Ordering::Relaxed);
+            self.arrived.notify_all();
+        }
+    }
+
+    /// Begins anew after the subscriber was cut off.
+    pub(crate) fn reopen(&self) {
+        let mut state = self.state.lock();
+        if matches!(state.end, Some(End::CutOff { .. })) {
+            state.end = None;
+            state.lower();
+        }
+    }
+
+    /// Takes the next message; `None` if there is none. Fails once the subscriber is cut off or
+    /// the store is closed.
+    pub(crate) fn take(&self) -> Result<Option<Message>> {
+        self.take_from(&mut self.state.lock())
+    }
+
+    /// Waits for a message until the deadline; for ever without one.
+    pub(crate) fn wait(&self, deadline: Option<Instant>) -> Result<Option<Message>> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(message) = self.take_from(&mut state)? {
+                return Ok(Some(message));
+            }
+            match deadline {
+                None => self.arrived.wait(&mut state),
+                Some(deadline) if Instant::now() >= deadline => return Ok(None),
+                Some(deadline) => drop(self.arrived.wait_until(&mut state, deadline)),
+            }
+        }
+    }
+
+    fn take_from(&self, state: &mut State) -> Result<Option<Message>> {
+        if let Some(end) = state.end {
+            return Err(end.error());
+        }
+        let Some(message) = state.queue.pop_front() else { return Ok(None) };
+        self.waiting.fetch_sub(message.bytes(), Ordering::Relaxed);
+        if state.queue.is_empty() {
+            state.lower();
+            // A burst must not hold its memory for ever.
+            if state.queue.capacity() > 1024 {
+                state.queue = VecDeque::new();
+            }
+        }
+        Ok(Some(message))
+    }
+
+    /// Why nothing more arrives, once the subscriber is cut off or the store is closed.
+    pub(crate) fn end(&self) -> Option<Error> {
+        self.state.lock().end.map(End::error)
+    }
+
+    /// Roughly the bytes that wait.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// A descriptor that is readable while there is something to receive. It belongs to the inbox:
+    /// nobody else reads from it or closes it.
+    pub(crate) fn descriptor(&self) -> Result<RawFd> {
+        let mut state = self.state.lock();
+        if state.signal.is_none() {
+            let (read, write) = std::io::pipe()
+                .map_err(|error| Error::new(ErrorKind::Io, format!("make a pipe: {error}")))?;
+            state.signal = Some(Signal { read, write, raised: false });
+            if state.has_news() {
+                state.raise();
+            }
+        }
+        let descriptor = state.signal.as_ref().map(|signal| signal.read.as_raw_fd());
+        descriptor.ok_or_else(|| Error::new(ErrorKind::Io, "there is no pipe"))
+    }
+}
+
+impl State {
+    fn has_news(&self) -> bool {
+        !self.queue.is_empty() || self.end.is_some()
+    }
+
+    /// Whether a subscriber for which `bytes` wait is to be cut off.
+    fn exceeds(&mut self, bytes: usize, limits: &OutputLimits) -> bool {
+        if limits.hard_bytes > 0 && bytes > limits.hard_bytes {
+            return true;
+        }
+        if limits.soft_bytes == 0 || bytes <= limits.soft_bytes {
+            self.over_soft_since = None;
+            return false;
+        }
+        let since = *self.over_soft_since.get_or_insert_with(Instant::now);
+        since.elapsed() > Duration::from_secs(limits.soft_seconds)
+    }
+
+    fn end(&mut self, end: End) {
+        self.queue = VecDeque::new();
+        self.over_soft_since = None;
+        self.end = Some(end);
+        self.raise();
+    }
+
+    fn wake(&self) {
+        if let Some(wake) = &self.wake {
+            wake();
+        }
+    }
+
+    /// Tells that there is something to receive.
+    fn raise(&mut self) {
+        self.wake();
+        if let Some(signal) = self.signal.as_mut().filter(|signal| !signal.raised) {
+            // One byte at most is in the pipe, so this does not block.
+            signal.raised = signal.write.write_all(&[1]).is_ok();
+        }
+    }
+
+    /// Tells that there is nothing to receive.
+    fn lower(&mut self) {
+        if let Some(signal) = self.signal.as_mut().filter(|signal| signal.raised) {
+            // The byte that `raise` wrote is there, so this does not block.
+            signal.raised = signal.read.read_exact(&mut [0]).is_err();
+        }
+    }
+}
+
+impl End {
+    fn error(self) -> Error {
+        match self {
+            Self::CutOff { bytes } => Error::new(
+                ErrorKind::TooLarge,
+                format!(
+                    "the subscriber was too slow and is cut off: {bytes} bytes waited for it; \
+                     subscribe again, and receive more often or raise the limits"
+                ),
+            ),
+            Self::Closed => Error::new(ErrorKind::Closed, "the store or the session is closed"),
+        }
+    }
+}
+
+impl fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox").field("waiting", &self.waiting_bytes()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(payload: &str) -> Message {
+        Message::Channel { channel: b"c"[..].into(), payload: payload.as_bytes().into() }
+    }
+
+    #[test]
+    fn messages_come_in_order_and_a_wait_ends_with_the_first() {
+        let inbox = Arc::new(Inbox::default());
+        assert_eq!(inbox.wait(Some(Instant::now())).unwrap(), None);
+        let publisher = Arc::clone(&inbox);
+        let thread = std::thread::spawn(move || {
+            for text in ["a", "b"] {
+                assert!(publisher.push(message(text), &OutputLimits::default()));
+            }
+        });
+        assert_eq!(inbox.wait(None).unwrap(), Some(message("a")));
+        thread.join().unwrap();
+        assert_eq!(inbox.take().unwrap(), Some(message("b")));
+        assert_eq!((inbox.take().unwrap(), inbox.waiting_bytes()), (None, 0));
+    }
+
+    #[test]
+    fn a_slow_subscriber_is_cut_off_at_the_hard_limit_and_may_begin_anew() {
+        let limits = OutputLimits { hard_bytes: 1000, soft_bytes: 0, soft_seconds: 0 };
+        let inbox = Inbox::default();
+        let pushed = (0..100).take_while(|_| inbox.push(message("xxx"), &limits)).count();
+        assert_eq!(pushed, 1000 / message("xxx").bytes());
+        assert_eq!(inbox.take().unwrap_err().kind(), ErrorKind::TooLarge);
+        assert!(!inbox.push(message("x"), &limits));
+        inbox.reopen();
+        assert!(inbox.push(message("x"), &limits));
+        assert_eq!(inbox.take().unwrap(), Some(message("x")));
+    }
+
+    #[test]
+    fn the_soft_limit_counts_from_when_it_was_exceeded() {
+        let limits = OutputLimits { hard_bytes: 0, soft_bytes: 300, soft_seconds: 0 };
+        let inbox = Inbox::default();
+        for _ in 0..4 {
+            assert!(inbox.push(message("x"), &limits) || inbox.take().is_err());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(!inbox.push(message("x"), &limits));
+        let patient = OutputLimits { soft_seconds: 60, ..limits };
+        inbox.reopen();
+        (0..100).for_each(|_| assert!(inbox.push(message("x"), &patient)));
+    }
+
+    #[test]
+    fn the_descriptor_is_readable_while_something_waits() {
+        let inbox = Inbox::default();
+        inbox.push(message("a"), &OutputLimits::default());
+        let raised = || inbox.state.lock().signal.as_ref().is_some_and(|signal| signal.raised);
+        assert!(inbox.descriptor().unwrap() > 0 && raised());
+        inbox.push(message("b"), &OutputLimits::default());
+        inbox.take().unwrap();
+        assert!(raised());
+        inbox.take().unwrap();
+        assert!(!raised());
+        inbox.close();
+        assert!(raised());
+        assert_eq!(inbox.wait(None).unwrap_err().kind(), ErrorKind::Closed);
+    }
+}

@@ -1,0 +1,24 @@
+//! Messages between the handles of one process: channels, events of keys, and waits for elements.
+//!
+//! - `hub`: who listens to which channel, and delivery;
+//! - `inbox`: the bounded queue of one subscriber;
+//! - `names`: subscribers by channel or pattern;
+//! - `events`: the classes of key events, as `notify-keyspace-events` names them;
+//! - `waiters`, `wait_queues`: calls that wait until a key holds an element.
+//!
+//! Nothing here knows how a command runs. Commands hand over what they have to say after their
+//! commit.
+
+pub(crate) mod events;
+mod hub;
+mod inbox;
+mod names;
+mod wait_queues;
+mod waiters;
+
+pub use events::normalized_event_classes;
+pub(crate) use hub::{Hub, Kind};
+pub use inbox::OutputLimits;
+pub(crate) use inbox::{Inbox, Message};
+pub(crate) use wait_queues::Waiter;
+pub(crate) use waiters::Attempt;

@@ -1,0 +1,198 @@
+//! What a command or transaction has to say to others: messages and key events. They are delivered
+//! after the commit, in order, while the stripes of the written keys are still held, so that the
+//! events of a key have the order of its commits. A command that is rolled back says nothing.
+
+use std::collections::HashSet;
+
+use crate::encoding::keys::split_meta_key;
+use crate::error::Result;
+use crate::messages::events::{Classes, Event};
+use crate::messages::{Kind, OutputLimits};
+use crate::txn::db::Db;
+use crate::txn::execution::ChangeTracking;
+use crate::txn::outgoing::{ExpiredKey, Outbox, Outgoing};
+use crate::txn::overlay::Overlay;
+use crate::txn::store::Store;
+use crate::txn::tx::Tx;
+
+impl Tx<'_> {
+    /// Publishes a message after the commit. Returns the number of subscribers that it would reach
+    /// now.
+    pub(crate) fn send(&mut self, kind: Kind, channel: &[u8], payload: &[u8]) -> i64 {
+        let receivers = self.store().hub().receivers(kind, channel);
+        if receivers > 0 {
+            let (channel, payload) = (channel.into(), payload.into());
+            self.say(Outgoing::Message { kind, channel, payload });
+        }
+        i64::try_from(receivers).unwrap_or(i64::MAX)
+    }
+
+    /// Announces an event of a key after the commit, if anybody wants to know.
+    #[inline]
+    pub(crate) fn notify(&mut self, class: Classes, name: &'static str, key: &[u8]) {
+        if self.store().hub().wants(class) {
+            self.say_event(class, name, key);
+        }
+    }
+
+    /// Announces an event that takes from a collection, and the deletion of the key if nothing is
+    /// left of it.
+    #[inline]
+    pub(crate) fn notify_taken(
+        &mut self,
+        class: Classes,
+        name: &'static str,
+        key: &[u8],
+    ) -> Result<()> {
+        if !self.store().hub().wants_any() {
+            return Ok(());
+        }
+        self.say_event(class, name, key);
+        if self.record(key)?.is_none() {
+            self.say_event(Classes::GENERIC, "del", key);
+        }
+        Ok(())
+    }
+
+    /// Looks at a key that is about to be overwritten blindly, if somebody wants to know whether it
+    /// has expired.
+    #[inline]
+    pub(crate) fn meet(&self, key: &[u8]) -> Result<()> {
+        if self.store().hub().wants_any() { self.record(key).map(drop) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn say_event(&mut self, class: Classes, name: &'static str, key: &[u8]) {
+        let (database, key) = (self.database(), key.into());
+        self.say(Outgoing::Event(Event { class, name, database, key }));
+    }
+}
+
+impl Db {
+    /// Sets how much may wait for a slow subscriber before it is cut off.
+    pub fn set_message_limits(&self, limits: OutputLimits) {
+        self.store().hub().set_limits(limits);
+    }
+
+    /// The numbers of channels, of patterns and of shard channels that have subscribers.
+    pub fn channel_counts(&self) -> [usize; 3] {
+        [Kind::Channel, Kind::Pattern, Kind::Shard].map(|kind| self.store().hub().len(kind))
+    }
+
+    /// Ends all waits for messages and elements, now and later, as a close of the store does.
+    pub fn end_waits(&self) {
+        self.store().hub().close();
+    }
+
+    /// The number of calls that wait for elements.
+    pub fn waiting_calls(&self) -> usize {
+        self.store().hub().waiting_calls()
+    }
+
+    /// Turns on key events: letters of `KEg$lshzxetdmnA`, as Redis's `notify-keyspace-events`.
+    /// Events are sent to the channels `__keyspace@N__:key` (K) and `__keyevent@N__:event` (E)
+    /// after the commit. Without letters there are none, which is the default.
+    pub fn set_keyspace_events(&self, letters: &str) -> Result<()> {
+        let classes = Classes::parse(letters)?;
+        // Compactions remove expired keys silently.
+        self.store().clock().keep_expired(classes.has(Classes::EXPIRED));
+        self.store().hub().set_classes(classes);
+        Ok(())
+    }
+
+    /// The classes of key events that are sent, in letters.
+    pub fn keyspace_events(&self) -> String {
+        self.store().hub().classes().letters()
+    }
+}
+
+impl Store {
+    /// Delivers what the commands of an overlay have to say, and notes the keys that calls wait
+    /// for. The caller holds the stripes of all keys in the overlay, and calls
+    /// [`Store::serve_waiters`] once it has released them.
+    #[cold]
+    pub(super) fn deliver(&self, overlay: &Overlay) {
+        let outbox = overlay.take_outbox();
+        self.send_all(&outbox);
+        if self.hub().anyone_waits() {
+            self.note_written(overlay, &outbox);
+        }
+    }
+
+    fn send_all(&self, outbox: &Outbox) {
+        for outgoing in &outbox.outgoing {
+            match outgoing {
+                Outgoing::Message { kind, channel, payload } => {
+                    self.hub().publish(*kind, channel, payload);
+                }
+                Outgoing::Event(event) => self.hub().announce(event),
+            }
+        }
+    }
+
+    /// Delivers what a read has to say, and deletes the expired keys that it has met, which
+    /// announces them.
+    #[cold]
+    pub(super) fn deliver_read(&self, database: u32, outbox: &Outbox) {
+        self.expire_met(database, &outbox.expired);
+        self.send_all(outbox);
+    }
+
+    /// Delivers what a failed command has found. The caller holds no lock.
+    #[cold]
+    pub(super) fn deliver_findings(&self, database: u32, mut outbox: Outbox) {
+        outbox.drop_claims(0);
+        // Their deletion announces them.
+        for (_, key) in &outbox.expired {
+            outbox.outgoing.retain(|outgoing| !outgoing.is_expiry_of(key));
+        }
+        self.deliver_read(database, &outbox);
+    }
+
+    /// Deletes keys of this database that have expired, and announces that. The caller holds no
+    /// lock.
+    #[cold]
+    pub(super) fn expire_met(&self, database: u32, keys: &[ExpiredKey]) {
+        for (space, key) in keys {
+            if self.spaces().of(database).ok() == Some(*space) {
+                let meet = |tx: &mut Tx<'_>| tx.record(key).map(drop);
+                // If this fails, the cleaner deletes the key later.
+                let _ = self.write(database, &[key], ChangeTracking::Ignored, meet);
+            }
+        }
+    }
+
+    /// Notes the changed keys for calls that wait: first those of events, in their order, then all
+    /// others.
+    fn note_written(&self, overlay: &Overlay, outbox: &Outbox) {
+        if !overlay.assignments().is_empty() {
+            return self.hub().note_all_written();
+        }
+        let mut seen: HashSet<Vec<u8>> = HashSet::new();
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        let mut add = |key: &[u8]| {
+            if seen.insert(key.to_vec()) {
+                keys.push(key.to_vec());
+            }
+        };
+        for outgoing in &outbox.outgoing {
+            if let Outgoing::Event(event) = outgoing {
+                add(&event.key);
+            }
+        }
+        overlay.changed_keys(|meta| {
+            if let Some((_, key)) = split_meta_key(meta) {
+                add(key);
+            }
+        });
+        self.hub().note_written(keys.iter().map(Vec::as_slice));
+    }
+
+    /// Serves the calls that wait for what was written. The caller holds no lock.
+    #[inline]
+    pub(super) fn serve_waiters(&self) {
+        if self.hub().anyone_waits() {
+            self.hub().serve();
+        }
+    }
+}
