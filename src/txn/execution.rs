@@ -58,11 +58,11 @@ impl Store {
         };
         let now = self.clock().now();
         let point = ReadPoint { reader, now, database, space, as_of_reader: false };
-        let mut tx = Tx::reading(self, point);
+        let mut tx = Tx::new(self, point, Overlay::default());
+        tx.only_reads();
         let answer = work(&mut tx);
-        if let Some(outbox) = tx.said() {
-            drop(tx);
-            self.deliver_read(database, &outbox);
+        if tx.has_said() {
+            self.deliver_read(database, &tx.take_outbox());
         }
         answer
     }

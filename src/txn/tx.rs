@@ -134,17 +134,21 @@ impl<'a> Tx<'a> {
         self.wants_alone
     }
 
-    /// A view for a command that only reads.
-    pub(super) fn reading(store: &'a Store, point: ReadPoint) -> Self {
-        let mut tx = Self::new(store, point, Overlay::default());
-        (tx.reads, tx.commits) = (true, false);
-        tx
+    /// Tells that only reads run, and nothing is committed.
+    #[inline]
+    pub(super) fn only_reads(&mut self) {
+        (self.reads, self.commits) = (true, false);
     }
 
-    /// What the commands have to say, if they have anything to say.
+    /// Whether commands have something to say.
     #[inline]
-    pub(super) fn said(&self) -> Option<Outbox> {
-        self.overlay.has_said().then(|| self.overlay.take_outbox())
+    pub(super) fn has_said(&self) -> bool {
+        self.overlay.has_said()
+    }
+
+    /// Takes out what the commands have to say.
+    pub(super) fn take_outbox(&self) -> Outbox {
+        self.overlay.take_outbox()
     }
 
     /// Runs the lookups of a command that Redis counts as reads although it writes.

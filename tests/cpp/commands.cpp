@@ -227,8 +227,8 @@ STORY(messages_and_waits) {
     db.rpush_many("l", {"a", "b", "c", "d", "e", "f"});
     SHOWS(*db.blpop({"none", "l"}, 1), "[l a]");
     SHOWS(*db.brpop({"l"}, 1), "[l f]");
-    CHECK(*db.blmove("l", "m", LSMKV_LEFT, LSMKV_RIGHT, 1) == "b");
-    CHECK(*db.brpoplpush("l", "m", 1) == "e");
+    SHOWS(db.blmove("l", "m", LSMKV_LEFT, LSMKV_RIGHT, 1), "b");
+    SHOWS(db.brpoplpush("l", "m", 1), "e");
     SHOWS(*db.blmpop({"l"}, LSMKV_LEFT, 2, 1), "[l [c d]]");
     CHECK(!db.blpop({"l"}, 0.01));
     db.zadd("z", 1, "x");
