@@ -1,6 +1,7 @@
 //! Targets over what the library exports. Each takes any bytes, and must neither panic nor allocate
 //! more than a multiple of them.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -126,10 +127,32 @@ fn store(small: bool) -> Db {
     Db::open_on(fs, Path::new("/db"), options, clock).expect("a new store")
 }
 
+/// A fuzzer uses a pair of stores for so many inputs, and empties it after each.
+const INPUTS_OF_A_PAIR: u32 = if cfg!(fuzzing) { 500 } else { 1 };
+
 /// Commands by name, one per line, in two stores that differ in every size: all replies are equal.
 /// The line `~` flushes the second store, `!` compacts it.
 pub fn commands(data: &[u8]) {
-    let (usual, small) = (store(false), store(true));
+    thread_local! {
+        static PAIR: RefCell<Option<(u32, [Db; 2])>> = const { RefCell::new(None) };
+    }
+    let kept = PAIR.take().filter(|(inputs, _)| *inputs < INPUTS_OF_A_PAIR);
+    let (inputs, pair) = kept.unwrap_or_else(|| (0, [store(false), store(true)]));
+    commands_in(&pair, data);
+    for db in &pair {
+        assert_eq!(db.check().expect("a check"), [""; 0]);
+    }
+    if inputs + 1 == INPUTS_OF_A_PAIR {
+        pair.into_iter().for_each(|db| db.close().expect("a close"));
+        return;
+    }
+    for db in &pair {
+        db.command(&[b"FLUSHALL"]).expect("an empty store");
+    }
+    PAIR.set(Some((inputs + 1, pair)));
+}
+
+fn commands_in([usual, small]: &[Db; 2], data: &[u8]) {
     for line in data.split(|byte| *byte == b'\n').take(200) {
         match line {
             b"" => continue,
@@ -155,14 +178,64 @@ pub fn commands(data: &[u8]) {
         });
         assert_eq!(replies[0], replies[1], "{}", String::from_utf8_lossy(line));
     }
-    for db in [usual, small] {
-        assert_eq!(db.check().expect("a check"), [""; 0]);
-        db.close().expect("a close");
+}
+
+fn damaged_store_options() -> Options {
+    Options {
+        background_threads: 1,
+        write_buffer: 64 << 10,
+        table_bytes: 16 << 10,
+        log_segment_bytes: 16 << 10,
+        memory_budget: 4 << 20,
+        ttl_cleaner_interval_s: 0,
+        ..Options::default()
     }
 }
 
-/// The files of a small store, whose process was killed.
-fn files() -> &'static [(String, Vec<u8>)] {
+/// The files of a store of today's format with a few keys of each type in tables and in the log,
+/// whose process was killed.
+fn files_of_today() -> &'static [(String, Vec<u8>)] {
+    static FILES: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let (fs, dir) = (MemFs::untracked(), Path::new("/db"));
+        let options = Options { packed_max_members: 4, ..damaged_store_options() };
+        let clock = Arc::new(ManualClock::at(1_000_000));
+        let db = Db::open_on(Arc::new(fs.clone()), dir, options, clock).expect("a new store");
+        for round in ["1", "2", "3"] {
+            for line in [
+                "SET string{} one-{}",
+                "SET other{} value EX 1000",
+                "HSET small{} field value",
+                "HSET large{} a 1 b 2 c 3 d 4 e 5 f 6",
+                "RPUSH list{} a b c d e f g h",
+                "SADD set{} a b c d e f g h",
+                "ZADD zset{} 1 a 2 b 3 c 4 d 5 e 6 f",
+                "DEL string1 large1",
+                "APPEND string2 more",
+            ] {
+                let line = line.replace("{}", round);
+                let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+                db.command(&words).expect("a command");
+            }
+            match round {
+                "1" => db.flush().expect("a flush"),
+                "2" => db.compact().expect("a compaction"),
+                _ => db.sync().expect("a sync"),
+            }
+        }
+        let read = |path: std::path::PathBuf| {
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            fs.read_file(&path).ok().map(|bytes| (name, bytes))
+        };
+        let mut files: Vec<_> = fs.paths().into_iter().filter_map(read).collect();
+        files.sort();
+        drop(db);
+        files
+    })
+}
+
+/// The files of a store of format 1, whose process was killed.
+fn files_of_format_1() -> &'static [(String, Vec<u8>)] {
     static FILES: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
     FILES.get_or_init(|| {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -182,14 +255,17 @@ fn files() -> &'static [(String, Vec<u8>)] {
     })
 }
 
-/// A store with damage: each five bytes of the input change one place of one file. Opening, reading
-/// and checking it may fail, and nothing more.
+/// A store with damage: each five bytes of the input change one place of one file. An input of whole
+/// fives damages a store of format 1, any other one of today's format. Opening, reading and checking
+/// it may fail, and nothing more.
 pub fn store_directory(data: &[u8]) {
     let fs = MemFs::untracked();
     let dir = Path::new("/db");
     fs.create_dir(dir).expect("a directory");
-    let mut files = files().to_vec();
-    for change in data.as_chunks::<5>().0.iter().take(64) {
+    let (changes, rest) = data.as_chunks::<5>();
+    let files = if rest.is_empty() { files_of_format_1() } else { files_of_today() };
+    let mut files = files.to_vec();
+    for change in changes.iter().take(64) {
         let [file, how, low, high, with] = *change;
         let count = files.len();
         let other = files[usize::from(with) % count].1.clone();
@@ -208,15 +284,8 @@ pub fn store_directory(data: &[u8]) {
     for (name, bytes) in &files {
         fs.write_file(&dir.join(name), bytes).expect("a file");
     }
-    let options = Options {
-        write_buffer: 64 << 10,
-        table_bytes: 16 << 10,
-        log_segment_bytes: 16 << 10,
-        memory_budget: 4 << 20,
-        ttl_cleaner_interval_s: 0,
-        ..Options::default()
-    };
     let clock = Arc::new(ManualClock::at(1_000_000));
+    let options = damaged_store_options();
     let Ok(db) = Db::open_on(Arc::new(fs), dir, options, clock) else { return };
     let _ = db.check();
     let _ = db.verify(|_, _| std::ops::ControlFlow::Continue(()));
