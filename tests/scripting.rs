@@ -99,7 +99,9 @@ fn an_error_that_is_caught_undoes_only_its_command() {
     let script = "redis.call('SET', KEYS[1], 'x') \
                   local e = redis.pcall('LPUSH', KEYS[1], 'y') \
                   redis.call('APPEND', KEYS[1], 'z') return e.err";
-    assert!(matches!(eval(&db, script, &["a"]), Reply::Bulk(text) if text.starts_with(b"WRONGTYPE")));
+    assert!(
+        matches!(eval(&db, script, &["a"]), Reply::Bulk(text) if text.starts_with(b"WRONGTYPE"))
+    );
     assert_eq!(db.get(b"a").unwrap().as_deref(), Some(&b"xz"[..]));
 }
 
@@ -146,7 +148,9 @@ fn scripts_run_in_transactions_sessions_batches_and_pipelines() {
     let db = open();
     let txn = db.begin().unwrap();
     assert_eq!(eval(&txn, ADD_BOTH, &["a", "b"]), Reply::Int(1));
-    assert!(error_of(&eval(&txn, "redis.call('SET', 'a', 'x') error('no')", &["a"])).contains("no"));
+    assert!(
+        error_of(&eval(&txn, "redis.call('SET', 'a', 'x') error('no')", &["a"])).contains("no")
+    );
     assert_eq!(db.get(b"a").unwrap(), None);
     txn.commit().unwrap();
     assert_eq!(db.get(b"a").unwrap().as_deref(), Some(&b"1"[..]));
@@ -402,7 +406,8 @@ fn a_script_can_be_killed_and_those_who_wait_for_it_are_told_busy() {
         assert_eq!(db.set(b"a", b"z").unwrap_err().kind(), ErrorKind::Busy);
         // Readers and writers of other keys do not wait.
         assert_eq!(db.command(&[b"GET", b"a"]).unwrap(), db.command(&[b"GET", b"a"]).unwrap());
-        let other = (0..).map(|n| format!("other{n}")).find(|key| db.set(key.as_bytes(), b"v").is_ok());
+        let other =
+            (0..).map(|n| format!("other{n}")).find(|key| db.set(key.as_bytes(), b"v").is_ok());
         assert!(other.is_some());
         assert_eq!(db.command(&[b"SCRIPT", b"KILL"]).unwrap(), Reply::OK);
         let reply = script.join().unwrap();

@@ -113,9 +113,7 @@ impl LuaState {
         let ran = catch_unwind(AssertUnwindSafe(|| self.load_library.call(chunk)));
         match ran {
             Ok(result) => result.map_err(|error| lua_failure(&error)),
-            Err(payload) if payload.is::<Stopped>() => {
-                Err(invalid("ERR FUNCTION LOAD timeout"))
-            }
+            Err(payload) if payload.is::<Stopped>() => Err(invalid("ERR FUNCTION LOAD timeout")),
             Err(payload) => resume_unwind(payload),
         }
     }

@@ -99,7 +99,12 @@ impl From<Reply> for Resp {
             Reply::Nil => Self::Bulk(None),
             Reply::NilArray => Self::Array(None),
             Reply::Status(text) => Self::Status(text.to_owned()),
-            Reply::Error(text) => Self::Error(text),
+            Reply::Text(text) => {
+                Self::Status(String::from_utf8_lossy(&text).replace(['\r', '\n'], " "))
+            }
+            Reply::Error(text) => Self::Error(text.replace(['\r', '\n'], " ")),
+            Reply::Bool(yes) => Self::Int(i64::from(yes)),
+            Reply::BigNumber(bytes) | Reply::Verbatim(_, bytes) => Self::Bulk(Some(bytes.to_vec())),
             Reply::Int(number) => Self::Int(number),
             Reply::Bulk(bytes) => Self::Bulk(Some(bytes.to_vec())),
             Reply::Double(number) => Self::Bulk(Some(double(number).into_bytes())),

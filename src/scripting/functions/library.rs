@@ -130,7 +130,8 @@ fn functions(registered: &Table) -> Result<Vec<LibraryFunction>> {
             flags.push(known.ok_or_else(|| invalid(text))?);
         }
         if all.iter().any(|other| other.name == name) {
-            let text = "ERR Error registering functions: ERR Function already exists in the library";
+            let text =
+                "ERR Error registering functions: ERR Function already exists in the library";
             return Err(invalid(text));
         }
         let callback = function.raw_get("callback").map_err(failed)?;

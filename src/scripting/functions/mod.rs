@@ -175,7 +175,8 @@ fn delete(tx: &mut Tx<'_>, name: &[u8]) -> Result<Reply> {
 
 fn flush(tx: &mut Tx<'_>, args: &mut Args<'_>) -> Result<Reply> {
     let how = args.all();
-    let known = |how: &[u8]| how.eq_ignore_ascii_case(b"ASYNC") || how.eq_ignore_ascii_case(b"SYNC");
+    let known =
+        |how: &[u8]| how.eq_ignore_ascii_case(b"ASYNC") || how.eq_ignore_ascii_case(b"SYNC");
     if how.len() > 1 || !how.iter().all(|how| known(how)) {
         return Err(invalid("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
     }
@@ -269,9 +270,8 @@ fn list(tx: &Tx<'_>, state: &ScriptState, args: &mut Args<'_>) -> Result<Reply> 
             return Err(invalid(format!("ERR Unknown argument {}", quoted(word))));
         }
     }
-    let wanted = |library: &&Library| {
-        pattern.is_none_or(|pattern| glob::matches(pattern, &library.name))
-    };
+    let wanted =
+        |library: &&Library| pattern.is_none_or(|pattern| glob::matches(pattern, &library.name));
     with_libraries(tx, state, |libraries| {
         let shown = libraries.iter().filter(wanted).map(|library| show(library, with_code));
         Reply::Array(shown.collect())
@@ -284,7 +284,10 @@ fn show(library: &Library, with_code: bool) -> Reply {
         Reply::Map(vec![
             (text("name"), Reply::Bulk(function.name.clone().into())),
             (text("description"), Reply::bulk(description)),
-            (text("flags"), Reply::Set(function.flags.iter().map(|flag| Reply::Status(flag)).collect())),
+            (
+                text("flags"),
+                Reply::Set(function.flags.iter().map(|flag| Reply::Status(flag)).collect()),
+            ),
         ])
     });
     let mut fields = vec![

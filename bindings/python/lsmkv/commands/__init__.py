@@ -7,12 +7,13 @@ from .hashes import Hashes
 from .keys import Keys
 from .lists import Lists
 from .scans import Scans
+from .scripts import Script, Scripts
 from .sets import Sets
 from .strings import Strings
 from .zranges import ZRanges
 from .zsets import ZSets
 
-__all__ = ["BitFieldOperation", "Commands"]
+__all__ = ["BitFieldOperation", "Commands", "Script"]
 
 
 class Commands(
@@ -25,6 +26,7 @@ class Commands(
     ZRanges[V],
     Keys[V],
     Scans[V],
+    Scripts[V],
     Regular[V],
 ):
     """All commands."""
