@@ -28,6 +28,7 @@ pub(crate) const SECTIONS: &[(&str, &[&str])] = &[
     ("Keys", &["generated/key.rs"]),
     ("Scans", &["generated/scan.rs"]),
     ("Sorting", &["generated/sort.rs"]),
+    ("Scripts", &["generated/script.rs"]),
     ("Iterators", &["iter.rs"]),
     ("Upkeep", &["upkeep.rs"]),
 ];
