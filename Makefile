@@ -66,8 +66,10 @@ DEMO_LIBRARY := $(if $(wildcard $(SHARED)),$(SHARED),$(QUICK))
 
 # All crate types of the library at once, so that `cli` compiles none of it again.
 static: $(STATIC)
+# The shared library exports only its own functions; the static one has Lua's under other names.
 $(STATIC): $(SOURCES)
 	$(CARGO) build --profile dist --lib $(WITH_BITCODE)
+	scripts/hide-lua.sh $@
 
 # The program `lsmkv`: shell, server, tools.
 cli:

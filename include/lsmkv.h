@@ -4046,6 +4046,141 @@ lsmkv_status lsmkv_set_message_limits(lsmkv_db *db,
                                       uint64_t soft_seconds,
                                       lsmkv_err *err);
 
+/* Scripts ----------------------------------------------------------------------------------------- */
+
+/*
+ EVAL: runs a Lua script as one command. keys and args are its tables KEYS and ARGV. If the
+ script fails, none of its writes remains, unless the option script_keeps_writes is on. keys
+ holds nkeys slices, or is NULL if nkeys is 0. args holds nargs slices, or is NULL if nargs
+ is 0. *out, which may be NULL, receives what the script returns, to be freed by
+ lsmkv_reply_free.
+
+ OK; NOT_FOUND: it returns nil or false; BUSY: a slow script holds the keys; INVALID: the
+ script failed; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_eval(lsmkv_db *db,
+                        const void *script,
+                        size_t slen,
+                        const lsmkv_slice *keys,
+                        size_t nkeys,
+                        const lsmkv_slice *args,
+                        size_t nargs,
+                        lsmkv_reply **out,
+                        lsmkv_err *err);
+
+/*
+ EVALSHA: runs a script that the store knows, by its SHA-1 digest in 40 hexadecimal digits.
+ keys and args are its tables KEYS and ARGV. keys holds nkeys slices, or is NULL if nkeys is
+ 0. args holds nargs slices, or is NULL if nargs is 0. *out, which may be NULL, receives what
+ the script returns, to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: it returns nil or false; BUSY: a slow script holds the keys; INVALID: the
+ script failed; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_evalsha(lsmkv_db *db,
+                           const void *sha1,
+                           size_t len1,
+                           const lsmkv_slice *keys,
+                           size_t nkeys,
+                           const lsmkv_slice *args,
+                           size_t nargs,
+                           lsmkv_reply **out,
+                           lsmkv_err *err);
+
+/*
+ EVALSHA_RO: runs a script that only reads, by its SHA-1 digest in 40 hexadecimal digits.
+ keys and args are its tables KEYS and ARGV. keys holds nkeys slices, or is NULL if nkeys is
+ 0. args holds nargs slices, or is NULL if nargs is 0. *out receives what the script returns,
+ to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: it returns nil or false; BUSY: a slow script holds the keys; INVALID: the
+ script failed; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_evalsha_ro(lsmkv_db *db,
+                              const void *sha1,
+                              size_t len1,
+                              const lsmkv_slice *keys,
+                              size_t nkeys,
+                              const lsmkv_slice *args,
+                              size_t nargs,
+                              lsmkv_reply **out,
+                              lsmkv_err *err);
+
+/*
+ EVAL_RO: runs a Lua script that only reads. keys and args are its tables KEYS and ARGV. keys
+ holds nkeys slices, or is NULL if nkeys is 0. args holds nargs slices, or is NULL if nargs
+ is 0. *out receives what the script returns, to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: it returns nil or false; BUSY: a slow script holds the keys; INVALID: the
+ script failed; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_eval_ro(lsmkv_db *db,
+                           const void *script,
+                           size_t slen,
+                           const lsmkv_slice *keys,
+                           size_t nkeys,
+                           const lsmkv_slice *args,
+                           size_t nargs,
+                           lsmkv_reply **out,
+                           lsmkv_err *err);
+
+/*
+ FCALL: runs a function of a library, which FUNCTION LOAD stored, as one command. keys and
+ args are its two arguments. keys holds nkeys slices, or is NULL if nkeys is 0. args holds
+ nargs slices, or is NULL if nargs is 0. *out, which may be NULL, receives what the function
+ returns, to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: it returns nil or false; BUSY: a slow script holds the keys; INVALID: the
+ script failed; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_fcall(lsmkv_db *db,
+                         const void *function,
+                         size_t flen,
+                         const lsmkv_slice *keys,
+                         size_t nkeys,
+                         const lsmkv_slice *args,
+                         size_t nargs,
+                         lsmkv_reply **out,
+                         lsmkv_err *err);
+
+/*
+ FCALL_RO: runs a function of a library that only reads. keys and args are its two arguments.
+ keys holds nkeys slices, or is NULL if nkeys is 0. args holds nargs slices, or is NULL if
+ nargs is 0. *out receives what the function returns, to be freed by lsmkv_reply_free.
+
+ OK; NOT_FOUND: it returns nil or false; BUSY: a slow script holds the keys; INVALID: the
+ script failed; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_fcall_ro(lsmkv_db *db,
+                            const void *function,
+                            size_t flen,
+                            const lsmkv_slice *keys,
+                            size_t nkeys,
+                            const lsmkv_slice *args,
+                            size_t nargs,
+                            lsmkv_reply **out,
+                            lsmkv_err *err);
+
+/*
+ SCRIPT LOAD: compiles a Lua script and keeps it, so that EVALSHA can run it. *out receives
+ the SHA-1 digest of the script in 40 hexadecimal digits, to be released by
+ lsmkv_buf_release.
+
+ OK; INVALID: the script does not compile; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_script_load(lsmkv_db *db,
+                               const void *script,
+                               size_t slen,
+                               lsmkv_buf *out,
+                               lsmkv_err *err);
+
 /* Iterators --------------------------------------------------------------------------------------- */
 
 /*

@@ -71,6 +71,7 @@ const ANY_LINKAGE: [&str; 13] = [
     "zsets",
     "keys",
     "commands",
+    "scripts",
     "handles",
     "messages",
     "damage",

@@ -13,7 +13,7 @@ mod toolchain;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use toolchain::{available, built, root, skip, text_of};
+use toolchain::{available, built, root, run, skip, text_of};
 
 fn exported() -> BTreeSet<String> {
     let symbols =
@@ -56,6 +56,42 @@ fn the_library_exports_exactly_the_listed_functions() {
         return skip("symbols::exports", "there is no nm (binutils)");
     }
     assert_eq!(exported(), listed());
+}
+
+/// The names of Lua that a program which links the library could meet.
+fn names_of_lua(archive: &std::path::Path) -> Vec<String> {
+    let symbols = text_of(Command::new("nm").args(["--defined-only"]).arg(archive));
+    let visible = symbols.lines().filter_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let (kind, name) = (words.next()?, words.next()?);
+        (kind.chars().all(char::is_uppercase) && name.starts_with("lua")).then(|| name.to_owned())
+    });
+    visible.collect()
+}
+
+/// A host may have a Lua of its own, of another version.
+#[test]
+#[cfg(feature = "scripting")]
+fn a_program_with_a_lua_of_its_own_links_the_static_library() {
+    if !available("objcopy") || !available("nm") {
+        return skip("symbols::static_lua", "there is no objcopy or nm (binutils)");
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let archive = scratch.path().join("liblsmkv.a");
+    std::fs::copy(built("liblsmkv.a"), &archive).unwrap();
+    assert!(!names_of_lua(&archive).is_empty(), "cargo hides nothing");
+    run(Command::new(root().join("scripts/hide-lua.sh")).arg(&archive));
+    assert_eq!(names_of_lua(&archive), [""; 0]);
+    let program = scratch.path().join("program");
+    run(toolchain::compiler(false)
+        .args(["-std=gnu99", "-Wall", "-Werror", "-o"])
+        .arg(&program)
+        .arg("-I")
+        .arg(root().join("include"))
+        .arg(root().join("tests/installed/own_lua.c"))
+        .arg(&archive)
+        .args(["-lpthread", "-ldl", "-lm"]));
+    run(&mut Command::new(program));
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub(crate) const SECTIONS: &[(&str, &[&str])] = &[
     ("Sorting", &["generated/sort.rs"]),
     ("Blocking commands", &["generated/blocking.rs"]),
     ("Messages", &["generated/message.rs", "session.rs"]),
+    ("Scripts", &["generated/script.rs"]),
     ("Iterators", &["iter.rs"]),
     ("Upkeep", &["upkeep.rs"]),
 ];

@@ -105,6 +105,10 @@ class WatchError(Error):
 ConflictError = WatchError
 
 
+class NoScriptError(ResponseError):
+    """No script with this digest is known."""
+
+
 class ReadOnlyError(ResponseError):
     """The handle accepts no writes: a snapshot, or a store opened with read_only."""
 
@@ -197,6 +201,7 @@ _BY_PREFIX = [
     ("WRONGTYPE ", WrongTypeError),
     ("EXECABORT ", ExecAbortError),
     ("READONLY ", ReadOnlyError),
+    ("NOSCRIPT ", NoScriptError),
     ("ERR value is not an integer", NotIntegerError),
     ("ERR hash value is not an integer", NotIntegerError),
     ("ERR value is not a valid float", NotFloatError),

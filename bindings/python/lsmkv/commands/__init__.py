@@ -8,13 +8,14 @@ from .keys import Keys
 from .lists import Lists
 from .messages import Messages
 from .scans import Scans
+from .scripts import Script, Scripts
 from .sets import Sets
 from .strings import Strings
 from .waits import Waits
 from .zranges import ZRanges
 from .zsets import ZSets
 
-__all__ = ["BitFieldOperation", "Commands"]
+__all__ = ["BitFieldOperation", "Commands", "Script"]
 
 
 class Commands(
@@ -29,6 +30,7 @@ class Commands(
     Scans[V],
     Waits[V],
     Messages[V],
+    Scripts[V],
     Regular[V],
 ):
     """All commands."""

@@ -1,0 +1,216 @@
+//! Scripts: a corpus and random ones, run by EVAL here and by redis. Errors that a script raises,
+//! their texts and lines, conversions and what is left of a script that failed are compared too.
+
+use lsmkv::io::splitmix::SplitMix64;
+use lsmkv::{Db, Options};
+
+use super::number;
+use super::resp::{Client, Resp};
+use super::server::Server;
+
+fn open() -> Db {
+    // In redis, what a script wrote before it failed stays.
+    let options = Options { script_keeps_writes: true, ..Options::default() };
+    Db::open(":memory:", options).unwrap()
+}
+
+fn ours(db: &Db, argv: &[&str]) -> Resp {
+    let argv: Vec<&[u8]> = argv.iter().map(|word| word.as_bytes()).collect();
+    db.command(&argv).unwrap().into()
+}
+
+fn compare(db: &Db, redis: &mut Client, script: &str) {
+    let argv = ["EVAL", script, "2", "k0", "k1", "a", "1"];
+    let (here, there) = (ours(db, &argv), redis.call(&argv).unwrap());
+    assert_eq!(here, there, "ours first, then redis, for\n{script}");
+}
+
+/// Every key that scripts use, as commands that show all of it in a fixed order.
+const CONTENT: [&[&str]; 7] = [
+    &["TYPE", "KEY"],
+    &["TTL", "KEY"],
+    &["GET", "KEY"],
+    &["LRANGE", "KEY", "0", "-1"],
+    &["SORT", "KEY", "ALPHA"],
+    &["HMGET", "KEY", "a", "b", "1"],
+    &["ZRANGE", "KEY", "0", "-1", "WITHSCORES"],
+];
+
+fn compare_content(db: &Db, redis: &mut Client, seed: u64) {
+    for key in ["k0", "k1", "k2"] {
+        for command in CONTENT {
+            let argv: Vec<&str> =
+                command.iter().map(|word| if *word == "KEY" { key } else { word }).collect();
+            let (here, there) = (ours(db, &argv), redis.call(&argv).unwrap());
+            assert_eq!(here, there, "{argv:?} after the scripts of seed {seed}");
+        }
+    }
+}
+
+/// Commands with deterministic replies, right and wrong ones. K is a key, V a value, N a number.
+const COMMANDS: [&str; 44] = [
+    "'SET', K, V",
+    "'SET', K, N",
+    "'SET', K, V, 'NX'",
+    "'SET', K, V, 'XX', 'GET'",
+    "'GET', K",
+    "'APPEND', K, V",
+    "'INCR', K",
+    "'INCRBY', K, N",
+    "'INCRBYFLOAT', K, N",
+    "'STRLEN', K",
+    "'SETRANGE', K, 2, V",
+    "'GETRANGE', K, 0, N",
+    "'MGET', 'k0', 'k1', 'k2'",
+    "'MSET', K, V, 'k2', N",
+    "'DEL', K",
+    "'DEL', 'k0', 'k1'",
+    "'EXISTS', K, 'k2'",
+    "'TYPE', K",
+    "'EXPIRE', K, 10000",
+    "'PERSIST', K",
+    "'LPUSH', K, V, N",
+    "'RPUSH', K, V",
+    "'LPOP', K",
+    "'RPOP', K, 2",
+    "'LLEN', K",
+    "'LRANGE', K, 0, -1",
+    "'LINDEX', K, N",
+    "'LINSERT', K, 'BEFORE', V, N",
+    "'HSET', K, V, N",
+    "'HGET', K, V",
+    "'HINCRBY', K, V, N",
+    "'HLEN', K",
+    "'HDEL', K, V",
+    "'SADD', K, V, N",
+    "'SISMEMBER', K, V",
+    "'SCARD', K",
+    "'SREM', K, V",
+    "'ZADD', K, N, V",
+    "'ZSCORE', K, V",
+    "'ZRANGE', K, 0, -1, 'WITHSCORES'",
+    "'ZINCRBY', K, N, V",
+    "'ZPOPMIN', K",
+    "'NOSUCH', K",
+    "'GET'",
+];
+
+struct Writer {
+    random: SplitMix64,
+}
+
+impl Writer {
+    fn below(&mut self, n: usize) -> usize {
+        usize::try_from(self.random.next_u64() % n as u64).unwrap()
+    }
+
+    fn pick<'p>(&mut self, from: &[&'p str]) -> &'p str {
+        from[self.below(from.len())]
+    }
+
+    fn arguments(&mut self) -> String {
+        let template = COMMANDS[self.below(COMMANDS.len())];
+        let words = template.split(", ").map(|word| match word {
+            "K" => self.pick(&["KEYS[1]", "KEYS[2]", "'k0'", "'k2'", "'k' .. 1"]).to_owned(),
+            "V" => self.pick(&["'a'", "ARGV[1]", "'b'", "ARGV[2]", "'x\\0y'"]).to_owned(),
+            "N" => self.pick(&["1", "-2", "1.5", "'7'", "1e3", "10/4", "2^40"]).to_owned(),
+            other => other.to_owned(),
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    fn statement(&mut self, depth: usize) -> String {
+        let arguments = self.arguments();
+        match self.below(if depth > 2 { 5 } else { 12 }) {
+            0 => format!("add(redis.call({arguments}))"),
+            1 | 2 => format!("add(redis.pcall({arguments}))"),
+            3 => format!("add(pcall(redis.call, {arguments}))"),
+            4 => format!(
+                "local v = redis.pcall({arguments}) add(type(v), type(v) == 'table' and #v)"
+            ),
+            5 => format!("add(pcall(function() {} end))", self.statement(depth + 1)),
+            6 => format!(
+                "add(xpcall(function() {} end, function(e) return type(e) == 'table' and e.err or e end))",
+                self.statement(depth + 1)
+            ),
+            7 => format!(
+                "local co = coroutine.create(function() {} coroutine.yield(1) end) \
+                 local ok, e = coroutine.resume(co) add(ok, type(e) == 'table' and e.err or e)",
+                self.statement(depth + 1)
+            ),
+            8 => format!("if #r % 2 == 0 then {} end", self.statement(depth + 1)),
+            9 => format!("for i = 1, 2 do {} end", self.statement(depth + 1)),
+            10 => self
+                .pick(&[
+                    "add(cjson.encode({1, 'x', {a = true}, cjson.null}))",
+                    "add(cjson.decode('[1, [2.5, null], {\"k\": \"v\"}]'))",
+                    "add(cmsgpack.unpack(cmsgpack.pack({1, -5, 'x', 2.5})))",
+                    "add(struct.unpack('>I2hs', struct.pack('>I2hs', 500, -3, 'zz')))",
+                    "add(bit.bxor(#r, 0xff), bit.tohex(#r))",
+                    "add(redis.sha1hex(tostring(#r)))",
+                    "add(string.format('%5.1f|%d|%q', #r / 3, #r, 'a\"b'))",
+                    "add(1 / 3, 2^53, -0.5, {1, {2, {3}}}, {nil, 2})",
+                ])
+                .to_owned(),
+            _ => self
+                .pick(&[
+                    "add(redis.error_reply('MINE text'))",
+                    "add(redis.status_reply('FINE'))",
+                    "add({double = 2.5})",
+                    "error('plain')",
+                    "error({err = 'CODE table'})",
+                    "add(nosuch)",
+                    "x = 1",
+                    "add(('a'):bad())",
+                    "return redis.call('GET', 'k2')",
+                    "return redis.call('LPUSH', 'k0', 'v')",
+                    "return r",
+                    "add(tostring(nil) .. tostring(true))",
+                    "redis.setresp(3) add(redis.pcall('GET', 'missing')) redis.setresp(2)",
+                ])
+                .to_owned(),
+        }
+    }
+
+    fn script(&mut self) -> String {
+        let mut lines = vec![
+            "local r = {} local function add(...) for i = 1, select('#', ...) do \
+             local v = select(i, ...) r[#r + 1] = v == nil and 'nil' or v end end"
+                .to_owned(),
+        ];
+        for _ in 0..=self.below(8) {
+            // A `return` must be the last statement of its block.
+            lines.push(format!("do {} end", self.statement(0)));
+        }
+        lines.push(self.pick(&["return r", "return #r", "return r[#r]", "return r[1]"]).to_owned());
+        lines.join("\n")
+    }
+}
+
+#[test]
+fn every_script_of_the_corpus_replies_as_in_redis() {
+    let Some(server) = Server::start("differential::script_corpus") else { return };
+    let (db, mut redis) = (open(), server.connect());
+    let corpus = include_str!("../testdata/scripts.txt");
+    let scripts: Vec<&str> = corpus.trim_end().split("\n---\n").collect();
+    assert!(scripts.len() > 200);
+    scripts.into_iter().for_each(|script| compare(&db, &mut redis, script));
+}
+
+#[test]
+fn random_scripts_reply_and_leave_what_they_do_in_redis() {
+    let Some(server) = Server::start("differential::scripts") else { return };
+    let mut redis = server.connect();
+    let (first, count) =
+        (number("LSMKV_DIFFERENTIAL_SEED", 1), number("LSMKV_DIFFERENTIAL_SCRIPTS", 5000));
+    for seed in first..first + count.div_ceil(20) {
+        let (db, mut writer) = (open(), Writer { random: SplitMix64::new(seed) });
+        redis.call(&["FLUSHALL"]).unwrap();
+        for _ in 0..20 {
+            let script = writer.script();
+            compare(&db, &mut redis, &script);
+        }
+        compare_content(&db, &mut redis, seed);
+        assert_eq!(db.check().unwrap(), [""; 0]);
+    }
+}
