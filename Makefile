@@ -137,7 +137,7 @@ bench-server: cli
 # The long forms of the reliability tests (docs/RELIABILITY.md), which take hours.
 LONG := $(CARGO) test --release --test
 torture: torture-model torture-power-cut torture-io-sweep torture-corruption torture-kill \
-	torture-queue torture-server
+	torture-queue torture-server torture-full-disk
 torture-model:
 	LSMKV_MODEL_CASES=$(or $(N),200000) $(LONG) model
 torture-power-cut:
@@ -150,6 +150,8 @@ torture-corruption:
 torture-server:
 	LSMKV_WIRE_COMMANDS=$(or $(N),1000000) LSMKV_SERVER_KILLS=200 LSMKV_RESTART_MB=1000 LSMKV_SIEGE=long \
 		$(CARGO) test --release -p lsmkv-cli --test server
+torture-full-disk:
+	LSMKV_FULL_DISK_MB=300 LSMKV_FULL_DISK_KILLS=$(or $(N),100) $(LONG) full_disk
 torture-kill:
 	LSMKV_KILLS=$(or $(N),100000) $(LONG) kill
 torture-queue:

@@ -129,6 +129,8 @@ options! {
     block_bytes: u32 = 4096, Rule::Size(64, MIB);
     /// Largest log segment; the first ones are smaller.
     log_segment_bytes: u64 = 16 * MIB, Rule::Size(4 * KIB, GIB);
+    /// Disk space set aside, so that a full disk still takes deletes; 0 for none.
+    disk_reserve: u64 = 4 * MIB, Rule::SizeOrZero(256 * KIB, GIB);
     /// Table files open at once; others are opened again when they are read.
     max_open_files: u32 = 512, Rule::Count(8, 1_000_000);
     /// Numbered databases of the store.

@@ -61,7 +61,7 @@ fn runs(source: &str, linked: Linked, standard: &str) {
 }
 
 /// What is the same however the library is linked. The others load it, fork or take long.
-const ANY_LINKAGE: [&str; 13] = [
+const ANY_LINKAGE: [&str; 14] = [
     "strings",
     "misuse",
     "values",

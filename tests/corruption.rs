@@ -171,6 +171,7 @@ fn kind_name(file: &Path) -> &'static str {
         Some(FileKind::Current) => "CURRENT",
         Some(FileKind::Sync) => "SYNC",
         Some(FileKind::Temporary) => "temporary",
+        Some(FileKind::Reserve) => "reserve",
         _ => "other",
     }
 }
@@ -481,7 +482,7 @@ fn every_bit_of_current_and_every_lost_file_is_noticed() {
         }
         for file in &victim.files {
             let damage = Damage::Missing { file: file.clone() };
-            let harmless = matches!(kind_name(file), "SYNC" | "temporary");
+            let harmless = matches!(kind_name(file), "SYNC" | "temporary" | "reserve");
             let outcome = outcome_of(&victim, &damage, false).unwrap();
             assert!(
                 outcome != Outcome::Right || harmless || kind_name(file) == "log",

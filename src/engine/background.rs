@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::engine::background_work::RetryMark;
 use crate::engine::core::Core;
 use crate::engine::garbage_estimator;
+use crate::engine::wal::Log;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::SyncMode;
 use crate::sync::Instant;
@@ -119,15 +120,21 @@ impl Core {
     }
 
     fn maintenance_loop(&self) {
-        let mut last_sync = Instant::now();
+        let (mut last_sync, mut last_sequence) = (Instant::now(), 0);
         let Some(log) = &self.log else { return };
         while !self.work.is_stopping() {
             let interval = self.options.sync == SyncMode::Interval
                 || self.work.syncs_at_intervals.load(Ordering::Relaxed);
             let unsynced = interval && log.durable() < log.appended();
-            let round = if unsynced { ROUND.min(self.limits.sync_interval) } else { QUIET_ROUND };
+            let full = self.space.is_full();
+            let round =
+                if unsynced || full { ROUND.min(self.limits.sync_interval) } else { QUIET_ROUND };
             self.work.wait_for_maintenance(round.min(self.limits.sync_interval.max(ROUND)));
-            if log.needs_preparation() {
+            if self.space.is_full() {
+                let sequence = self.sequences.visible();
+                let is_idle = std::mem::replace(&mut last_sequence, sequence) == sequence;
+                self.relieve(log, is_idle);
+            } else if log.needs_preparation() {
                 // If this fails, the writer that needs the segment tries again and gets the error.
                 let _ = log.prepare_next();
             }
@@ -153,9 +160,50 @@ impl Core {
 
     /// Does the work of the background threads in the calling thread, for a store without threads.
     pub(crate) fn work_inline(&self) -> Result<()> {
-        while self.flush_oldest()? {}
+        let flushed = self.flush_all();
         while self.compact_once()? {}
+        if self.space.is_full() && self.estimate_some_garbage()? {
+            while self.compact_once()? {}
+        }
+        // Compactions may have made the space that a flush lacked.
+        flushed.or_else(|_| self.flush_all())?;
         self.adjust_memory();
         Ok(())
+    }
+
+    fn flush_all(&self) -> Result<()> {
+        while self.flush_oldest()? {}
+        Ok(())
+    }
+
+    /// What the maintenance thread does while the disk is full: it flushes deletes, so that they
+    /// free space, and ends the full state when there is space.
+    fn relieve(&self, log: &Log, is_idle: bool) {
+        if self.options.background_threads > 0 {
+            if is_idle
+                && let Some(_no_commit_runs) = self.committer.try_lead()
+                && !self.view.load().active.is_empty()
+                && self.view.load().immutable.is_empty()
+            {
+                self.freeze(log);
+            }
+            self.work.wake_compactors();
+        }
+        self.note_space();
+    }
+
+    /// Ends the full state if there is space; otherwise returns why not. The leader calls this. In
+    /// a store without threads it does the work that may free space.
+    #[cold]
+    pub(crate) fn regain_space(&self, log: &Log) -> Result<()> {
+        let regained = self.space.reconsider();
+        if self.options.background_threads > 0 || regained.is_ok() {
+            return regained;
+        }
+        if !self.view.load().active.is_empty() && self.view.load().immutable.is_empty() {
+            self.freeze(log);
+        }
+        let _ = self.work_inline();
+        self.space.reconsider()
     }
 }

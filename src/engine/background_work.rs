@@ -54,6 +54,8 @@ struct WorkState {
     retries: u64,
     /// How often a compaction has ended and released the disk space it used meanwhile.
     releases: u64,
+    /// How often a flush or a step of a merge has ended.
+    steps: u64,
 }
 
 /// Why work may be tried again; compared with a later value, it tells whether a failure is stale.
@@ -97,6 +99,19 @@ impl BackgroundWork {
     pub(crate) fn note_progress(&self) {
         let _state = self.state.lock();
         self.progress.notify_all();
+    }
+
+    /// Notes that a flush or a step of a merge has ended.
+    pub(crate) fn note_step(&self) {
+        self.state.lock().steps += 1;
+        self.progress.notify_all();
+    }
+
+    /// How often a flush or a step of a merge has ended, and whether a flush or a compaction is
+    /// running.
+    pub(crate) fn steps(&self) -> (u64, bool) {
+        let state = self.state.lock();
+        (state.steps, state.compacting > 0 || self.flushing.is_locked())
     }
 
     pub(crate) fn wait_for_progress(&self, limit: Duration) {

@@ -97,7 +97,7 @@ impl Committer {
         frees_space: bool,
         commit: impl Fn(&mut LeaderState, &mut [&mut Batch]) -> Result<Commit>,
     ) -> Result<Commit> {
-        if let Some(mut lead) = self.lead.try_lock() {
+        if let Some(mut lead) = self.try_lead() {
             let group = self.take_group(batch.bytes(), frees_space);
             let result =
                 self.commit_group(Some(batch), &group, |batches| commit(&mut lead, batches));
@@ -118,6 +118,11 @@ impl Committer {
     /// Waits for the lead. No commit runs while the guard lives.
     pub(crate) fn lead(&self) -> MutexGuard<'_, LeaderState> {
         self.lead.lock()
+    }
+
+    /// Takes the lead if nobody has it.
+    pub(crate) fn try_lead(&self) -> Option<MutexGuard<'_, LeaderState>> {
+        self.lead.try_lock()
     }
 
     /// Queues a batch, which is left empty.

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::engine::batch::TreeId;
-use crate::engine::compaction::merge::{Merge, MergeStats};
+use crate::engine::compaction::merge::{Merge, MergeEnd, MergeStats};
 use crate::engine::compaction::output::TableOutputs;
 use crate::engine::compaction::picker::{self, PickerOptions};
 use crate::engine::compaction::visibility::Visibility;
 use crate::engine::compaction::{FilterJob, Plan, Reason};
 use crate::engine::core::Core;
 use crate::engine::cursor::MergeCursor;
-use crate::engine::entry::MAX_SEQUENCE;
+use crate::engine::entry::{MAX_SEQUENCE, bound};
 use crate::engine::files::FileNumber;
 use crate::engine::handle::Engine;
 use crate::engine::iter::source::{LevelCursor, Source};
@@ -25,19 +25,23 @@ struct CompactionJob<'a> {
     core: &'a Core,
     tree: usize,
     plan: Plan,
+    busy: Vec<FileNumber>,
 }
 
 impl Drop for CompactionJob<'_> {
     fn drop(&mut self) {
         let mut busy = self.core.work.busy.lock();
-        for (_, file) in self.plan.files() {
-            busy.remove(&file.meta().number);
+        for number in &self.busy {
+            busy.remove(number);
         }
     }
 }
 
 /// A new table with its tree and level.
 type AddedTable = (TreeId, u8, FileMeta);
+
+/// Space that a merge may take beyond that of its inputs.
+const PIECE_SLACK_BYTES: u64 = 1 << 20;
 
 /// A table is finished once it overlaps this many table sizes in the level below its own.
 const OVERLAP_TABLES: u64 = 10;
@@ -58,7 +62,7 @@ impl Engine {
         drop(paused);
         core.work.wake_compactors();
         for job in jobs {
-            core.run(&job, false)?;
+            core.run(job, false)?;
         }
         core.work.wake_compactors();
         Ok(())
@@ -69,7 +73,16 @@ impl Core {
     /// Runs the most urgent compaction; `false` if none is due.
     pub(crate) fn compact_once(&self) -> Result<bool> {
         match self.next_job(|_| true) {
-            Some(job) => self.run(&job, false).map(|()| true),
+            Some(job) => {
+                let ran = self.run(job, false);
+                if let Err(error) = &ran
+                    && self.space.free().is_none()
+                {
+                    self.space.note_failure(error);
+                }
+                self.note_space();
+                ran.map(|()| true)
+            }
             None => Ok(false),
         }
     }
@@ -84,10 +97,27 @@ impl Core {
         let options = self.picker_options();
         let mut order: Vec<(usize, &Arc<Levels>)> = view.version.trees.iter().enumerate().collect();
         order.sort_by_key(|(_, levels)| std::cmp::Reverse(levels.level(0).len()));
-        order.into_iter().find_map(|(tree, levels)| {
-            let plan = picker::pick(levels, &busy, &options).filter(&wanted)?;
-            Some(self.claim(tree, plan, &mut busy))
-        })
+        let due = order.iter().find_map(|(tree, levels)| {
+            Some((*tree, picker::pick(levels, &busy, &options).filter(&wanted)?))
+        });
+        let freeing = || {
+            let plans = order.iter().filter_map(|(tree, levels)| {
+                let (gain, plan) = picker::pick_freeing(levels, &busy, &options)?;
+                Some((gain, (*tree, plan)))
+            });
+            plans.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, plan)| plan)
+        };
+        let plan = match self.space.is_full() {
+            // What only moves data about can wait, unless readers suffer.
+            true => freeing().or(due.filter(|(tree, plan)| {
+                let levels = view.version.trees.get(*tree);
+                let crowded = levels.is_some_and(|it| it.level(0).len() >= self.limits.level0_slow);
+                crowded || matches!(plan, Plan::Drop { .. } | Plan::Move { .. })
+            })),
+            false => due,
+        };
+        let (tree, plan) = plan.filter(|(_, plan)| wanted(plan))?;
+        Some(self.claim(tree, plan, &mut busy))
     }
 
     /// Whether a compaction is due.
@@ -96,8 +126,9 @@ impl Core {
     }
 
     fn claim(&self, tree: usize, plan: Plan, busy: &mut HashSet<FileNumber>) -> CompactionJob<'_> {
-        busy.extend(plan.files().map(|(_, file)| file.meta().number));
-        CompactionJob { core: self, tree, plan }
+        let own: Vec<_> = plan.files().map(|(_, file)| file.meta().number).collect();
+        busy.extend(own.iter().copied());
+        CompactionJob { core: self, tree, plan, busy: own }
     }
 
     fn picker_options(&self) -> PickerOptions {
@@ -110,36 +141,49 @@ impl Core {
         }
     }
 
-    fn run(&self, job: &CompactionJob<'_>, nested: bool) -> Result<()> {
+    fn run(&self, mut job: CompactionJob<'_>, nested: bool) -> Result<()> {
         match &job.plan {
-            Plan::Merge { inputs, output_level, reason } => {
-                self.run_merge(job, inputs, *output_level, *reason, nested)?;
+            Plan::Merge { .. } if self.lacks_space_for(&job.plan) => {
+                self.run_in_pieces(&mut job, nested)?;
             }
+            Plan::Merge { .. } => _ = self.run_merge(&job, nested, false)?,
             Plan::Move { files, .. } if self.would_move_garbage(job.tree, files)? => {
                 // Now that the garbage is known, the files will be picked to be merged or dropped.
             }
             Plan::Move { to, files, .. } => {
                 let (tree, level) = (TreeId(small(job.tree)), small(*to));
                 let added = files.iter().map(|file| (tree, level, file.meta().clone())).collect();
-                self.install_plan(job, added)?;
+                self.install_plan(&job, added, None)?;
                 self.activity.moves.add(files.len() as u64);
             }
-            Plan::Drop { level, files } => self.run_drop(job, *level, files)?,
+            Plan::Drop { level, files } => self.run_drop(&job, *level, files)?,
         }
         self.work.note_progress();
         Ok(())
     }
 
-    /// Installs an edit that removes the files of the plan and adds `added`.
-    fn install_plan(&self, job: &CompactionJob<'_>, added: Vec<AddedTable>) -> Result<()> {
+    /// Installs an edit that removes the files of the plan and adds `added`. If the merge stopped
+    /// before a key, files with later entries stay, and begin with that key.
+    fn install_plan(
+        &self,
+        job: &CompactionJob<'_>,
+        mut added: Vec<AddedTable>,
+        stopped_before: Option<&[u8]>,
+    ) -> Result<()> {
         let tree = TreeId(small(job.tree));
-        let removed = job.plan.files();
-        let edit = VersionEdit {
-            removed: removed.map(|(from, file)| (tree, small(from), file.meta().number)).collect(),
-            added,
-            ..VersionEdit::default()
-        };
-        self.install(edit, |_| {})
+        let mut removed = Vec::new();
+        for (level, file) in job.plan.files() {
+            let rest = stopped_before.filter(|key| !file.meta().bounds.end_before(key));
+            if let Some(key) = rest {
+                if file.meta().bounds.smallest() >= bound(key) {
+                    continue;
+                }
+                file.set_next_start(file.table()?.approximate_offset(bound(key))?);
+                added.push((tree, small(level), file.meta().raised_to(key)));
+            }
+            removed.push((tree, small(level), file.meta().number));
+        }
+        self.install(VersionEdit { removed, added, ..VersionEdit::default() }, |_| {})
     }
 
     /// Drops files if that is still allowed by new estimates. The estimates that led to the plan
@@ -157,7 +201,7 @@ impl Core {
             return Ok(());
         }
         self.sync_log()?;
-        self.install_plan(job, Vec::new())?;
+        self.install_plan(job, Vec::new(), None)?;
         self.activity.drops.add(files.len() as u64);
         self.activity.dropped_bytes.add(job.plan.input_bytes());
         self.activity.dropped_entries.add(files.iter().map(|file| file.meta().entries).sum());
@@ -170,20 +214,62 @@ impl Core {
         self.log.as_ref().map_or(Ok(()), |log| log.sync_all().map(|_| ()))
     }
 
-    fn run_merge(
+    /// Whether the result of a merge may not fit beside its inputs.
+    fn lacks_space_for(&self, plan: &Plan) -> bool {
+        let within_level0 = matches!(plan, Plan::Merge { output_level: 0, .. });
+        let needed = plan.input_bytes().saturating_add(PIECE_SLACK_BYTES);
+        let known = self.space.free().is_some();
+        !within_level0 && if known { self.space.lacks(needed) } else { self.space.is_full() }
+    }
+
+    /// Runs a merge table by table: after each, the inputs give back what was read of them, so that
+    /// the merge never takes much more space than there was.
+    fn run_in_pieces(&self, job: &mut CompactionJob<'_>, nested: bool) -> Result<()> {
+        let Plan::Merge { inputs, output_level, reason } = &job.plan else { return Ok(()) };
+        let (output_level, reason) = (*output_level, *reason);
+        let numbers = inputs.iter().map(|(level, files)| {
+            (*level, files.iter().map(|file| file.meta().number).collect::<HashSet<_>>())
+        });
+        let numbers: Vec<_> = numbers.collect();
+        let mut stopped = true;
+        while stopped {
+            let inputs = self.present_files(job.tree, &numbers);
+            job.plan = Plan::Merge { inputs, output_level, reason };
+            stopped = self.run_merge(job, nested, true)?;
+            // Nothing may refer to the inputs any more, or they give back nothing.
+            job.plan = Plan::Merge { inputs: Vec::new(), output_level, reason };
+            self.note_space();
+        }
+        Ok(())
+    }
+
+    /// The files of these numbers that are still in their levels, as they are now.
+    fn present_files(
         &self,
-        job: &CompactionJob<'_>,
-        inputs: &[(usize, Vec<Arc<TableFile>>)],
-        output_level: usize,
-        reason: Reason,
-        nested: bool,
-    ) -> Result<()> {
+        tree: usize,
+        numbers: &[(usize, HashSet<FileNumber>)],
+    ) -> Vec<(usize, Vec<Arc<TableFile>>)> {
+        let view = self.view.load();
+        let Some(levels) = view.version.trees.get(tree) else { return Vec::new() };
+        let of = |(level, numbers): &(usize, HashSet<FileNumber>)| {
+            let files = levels.level(*level).iter();
+            let present = files.filter(|file| numbers.contains(&file.meta().number));
+            (*level, present.cloned().collect())
+        };
+        numbers.iter().map(of).collect()
+    }
+
+    /// Merges the inputs of the plan, or writes one table of the result. Returns whether something
+    /// is left to merge.
+    fn run_merge(&self, job: &CompactionJob<'_>, nested: bool, one_table: bool) -> Result<bool> {
+        let Plan::Merge { inputs, output_level, reason } = &job.plan else { return Ok(false) };
+        let (output_level, reason) = (*output_level, *reason);
         // Captured after the inputs were chosen: a snapshot pinned later sees everything that the
         // inputs hold.
         let pinned = Arc::new(self.sequences.capture());
         let view = self.view.load_full();
         let tree = self.tree(job.tree)?;
-        let Some(levels) = view.version.trees.get(job.tree).cloned() else { return Ok(()) };
+        let Some(levels) = view.version.trees.get(job.tree).cloned() else { return Ok(false) };
         // Level 0 may hold older tables beside those that are merged.
         let within_level0 = output_level == 0;
         let bottommost = !within_level0
@@ -200,6 +286,9 @@ impl Core {
         if within_level0 {
             options.table_bytes = u64::MAX;
         }
+        if one_table {
+            options = self.small_tables(options, None);
+        }
         let mut outputs = TableOutputs::new(options);
         let merge = Merge {
             visibility: Visibility::new(
@@ -209,9 +298,10 @@ impl Core {
             is_bottom: Box::new(|key| !within_level0 && !levels.reaches_below(output_level, key)),
             pause: Box::new(|bytes| self.pause(bytes, nested, reason)),
             cut_before: Box::new(|key| overlap_limit(key) && !within_level0),
+            one_table,
         };
         let mut cursor = MergeCursor::new(merge_sources(inputs)?);
-        let stats = merge.run(&mut cursor, &mut outputs)?;
+        let MergeEnd { stats, stopped_before } = merge.run(&mut cursor, &mut outputs)?;
         drop(cursor);
         let files = outputs.finish()?;
         let mut added: Vec<_> =
@@ -220,10 +310,10 @@ impl Core {
             if filtered {
                 self.sync_log()?;
             }
-            self.install_plan(job, added.clone())
+            self.install_plan(job, added.clone(), stopped_before.as_deref())
         })?;
         self.count_merge(job, &added, stats, reason);
-        Ok(())
+        Ok(stopped_before.is_some())
     }
 
     fn count_merge(
@@ -259,7 +349,7 @@ impl Core {
         // The limit must make neither writers wait nor a caller that has paused compaction: level 0
         // is not merged until this merge ends.
         let waited_for = urgent && reason == Reason::Level0 || self.work.compaction_paused();
-        if !waited_for {
+        if !waited_for && !self.space.is_full() {
             self.rate.take(bytes, || self.stop_if_asked().is_ok());
         }
         if nested {
@@ -273,7 +363,7 @@ impl Core {
         };
         if urgent && let Some(job) = self.next_job(from_level0) {
             self.activity.preemptions.add(1);
-            self.run(&job, true)?;
+            self.run(job, true)?;
         }
         Ok(())
     }
@@ -288,7 +378,13 @@ impl Core {
         let below: Vec<Arc<TableFile>> = levels.level(output_level + 1).to_vec();
         let limit = self.options.table_bytes.saturating_mul(OVERLAP_TABLES);
         let (mut at, mut overlapped) = (0, 0);
+        let mut begun = false;
         move |key| {
+            if !begun {
+                // A merge in pieces begins in the middle.
+                at = below.partition_point(|file| file.meta().bounds.end_before(key));
+                begun = true;
+            }
             while let Some(file) = below.get(at).filter(|file| file.meta().bounds.end_before(key)) {
                 overlapped += file.meta().size;
                 at += 1;

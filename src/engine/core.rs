@@ -9,13 +9,14 @@ use std::sync::Arc;
 use crate::engine::activity::Activity;
 use crate::engine::background_work::BackgroundWork;
 use crate::engine::committer::Committer;
-use crate::engine::compaction::output::OutputOptions;
+use crate::engine::compaction::output::{OutputOptions, SmallTables};
 use crate::engine::compaction::rate::RateLimit;
 use crate::engine::config::{Limits, TreeConfig};
 use crate::engine::files::FileNumbers;
 use crate::engine::hash::HashSeed;
 use crate::engine::health::Health;
 use crate::engine::snapshot::Sequences;
+use crate::engine::space::DiskSpace;
 use crate::engine::sstable::BlockCache;
 use crate::engine::sstable::{TableCounters, WriterOptions};
 use crate::engine::version::{Manifest, TableOpener};
@@ -50,6 +51,7 @@ pub(crate) struct Core {
     pub(crate) sequences: Arc<Sequences>,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) rate: RateLimit,
+    pub(crate) space: Arc<DiskSpace>,
     pub(crate) activity: Activity,
     /// `None` if the store was opened read-only.
     pub(crate) log: Option<Log>,
@@ -107,7 +109,36 @@ impl Core {
                 hash_seed: self.hash_seed,
             },
             table_bytes: self.options.table_bytes,
+            small: None,
         }
+    }
+
+    /// Output options for work that has too little space for all of its result: tables are small
+    /// and, if there is hardly any space, come from the reserve. A flush knows that it `needs` no
+    /// more than its memtable.
+    pub(crate) fn small_tables<'a>(
+        &'a self,
+        options: OutputOptions<'a>,
+        needs: Option<u64>,
+    ) -> OutputOptions<'a> {
+        let reserve = &self.space.reserve;
+        let (least, spare) = (reserve.table_bytes(), self.space.spare() / 4);
+        if needs.is_none() && spare >= least * 2 {
+            return OutputOptions { table_bytes: options.table_bytes.min(spare), ..options };
+        }
+        let bytes = needs.map_or(least, |needs| least.min(needs));
+        let small = SmallTables { reserve, bytes, for_flush: needs.is_some() };
+        OutputOptions { table_bytes: bytes, small: Some(small), ..options }
+    }
+
+    /// Notes that files were removed or memtables flushed: fills up the reserve and, if that
+    /// suffices, ends the full state.
+    pub(crate) fn note_space(&self) {
+        self.space.set_owed(self.view.load().memtable_bytes());
+        let _ = self.space.reserve.refill();
+        let _ = self.space.reconsider();
+        self.space.limit_memtables();
+        self.work.note_step();
     }
 
     /// Releases the threads, the log, the manifest and the directory.

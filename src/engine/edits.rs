@@ -32,7 +32,15 @@ impl Core {
         let version = self.version_after(&self.view.load().version, &edit).ok_or_else(|| {
             self.health.degrade(&closed("an edit names a table that is not there"))
         })?;
-        manifest.append(&edit)?;
+        match manifest.append(&edit) {
+            // The manifest cannot grow: a new one takes its place, from the reserve if need be.
+            Err(error) if error.kind() == ErrorKind::Full => {
+                self.space.declare_full();
+                self.replace(manifest)?;
+                manifest.append(&edit)?;
+            }
+            appended => appended?,
+        }
         let mut removed = Vec::new();
         self.view.change(|old| {
             removed = old.version.removed_by(&edit);
@@ -60,6 +68,11 @@ impl Core {
         if !manifest.should_roll() {
             return Ok(());
         }
+        self.replace(manifest)
+    }
+
+    /// Replaces the manifest by one that holds only the current version.
+    fn replace(&self, manifest: &mut Manifest) -> Result<()> {
         let number = self.numbers.allocate();
         let log = manifest.log.clone();
         let snapshot = self.snapshot_edit(&self.view.load().version, log.clone()).encode();
@@ -70,6 +83,7 @@ impl Core {
             &snapshot,
             Arc::clone(&self.health),
             Arc::clone(&manifest.sync_file),
+            Some(Arc::clone(&self.space)),
         )?;
         writer.make_current()?;
         let old = manifest.writer.number();
@@ -77,6 +91,8 @@ impl Core {
         *manifest = Manifest::new(writer, sync_file, log, snapshot.len() as u64);
         // If the removal fails, the next open removes the file.
         let _ = self.fs.remove(&manifest_path(&self.dir, old));
+        self.space.reserve.expect_manifest(snapshot.len() as u64);
+        let _ = self.space.reserve.refill();
         Ok(())
     }
 

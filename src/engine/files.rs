@@ -24,6 +24,8 @@ pub enum FileKind {
     Lock,
     /// `SYNC`: records how far log and manifest were synced.
     Sync,
+    /// `RESERVE-*`: space for a full disk.
+    Reserve,
     /// `*.tmp`: a file that was not completed.
     Temporary,
 }
@@ -40,6 +42,9 @@ impl FileKind {
         }
         if name.ends_with(".tmp") {
             return Some(Self::Temporary);
+        }
+        if name.starts_with("RESERVE-") {
+            return Some(Self::Reserve);
         }
         if let Some(number) = name.strip_prefix("MANIFEST-") {
             return parse_number(number).map(Self::Manifest);
@@ -129,6 +134,8 @@ mod tests {
         assert_eq!(name(current_path(dir)), Some(FileKind::Current));
         assert_eq!(name(lock_path(dir)), Some(FileKind::Lock));
         assert_eq!(name(sync_path(dir)), Some(FileKind::Sync));
+        assert_eq!(name(dir.join("RESERVE-log-1")), Some(FileKind::Reserve));
+        assert_eq!(name(dir.join("RESERVE-log-1.tmp")), Some(FileKind::Temporary));
     }
 
     #[test]

@@ -17,6 +17,9 @@ use crate::engine::wal::{Log, LogPosition};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::atomic::Ordering;
 
+/// Space that a table may take beyond the bytes of its memtable.
+const SMALL_BYTES: u64 = 64 << 10;
+
 impl Engine {
     /// Writes all memtables to tables.
     pub fn flush(&self) -> Result<()> {
@@ -41,6 +44,7 @@ impl Core {
     pub(crate) fn freeze(&self, log: &Log) {
         let (last, log_start) = (self.sequences.visible(), log.appended());
         self.view.change(|old| old.freeze(last, self.limits.write_buffer, log_start));
+        self.space.limit_memtables();
         self.work.wake_flusher();
     }
 
@@ -52,8 +56,13 @@ impl Core {
         let view = self.view.load_full();
         let Some((set, newer)) = view.immutable.split_last() else { return Ok(false) };
         let log_start = newer.last().unwrap_or(&view.active).log_start;
-        self.flush_set(log, set, log_start)?;
-        Ok(true)
+        let flushed = self.flush_set(log, set, log_start);
+        drop(view);
+        if let Err(error) = &flushed {
+            self.space.note_failure(error);
+        }
+        self.note_space();
+        flushed.map(|()| true)
     }
 
     fn flush_set(&self, log: &Log, set: &Arc<MemtableSet>, log_start: LogPosition) -> Result<()> {
@@ -102,8 +111,14 @@ impl Core {
             return Ok(Vec::new());
         }
         let mut options = self.output_options(self.tree(tree)?, false);
-        // A flush writes one table: two would count twice towards level 0.
-        options.table_bytes = u64::MAX;
+        let needed = (memtable.bytes() as u64).saturating_add(SMALL_BYTES);
+        let short = self.space.free().map_or(self.space.is_full(), |free| free < needed);
+        if short {
+            options = self.small_tables(options, Some(needed));
+        } else {
+            // A flush writes one table: two would count twice towards level 0.
+            options.table_bytes = u64::MAX;
+        }
         let mut outputs = TableOutputs::new(options);
         let merge = Merge {
             visibility: Visibility::new(snapshots.to_vec()),
@@ -111,6 +126,7 @@ impl Core {
             is_bottom: Box::new(|_| false),
             pause: Box::new(|_| self.stop_if_asked()),
             cut_before: Box::new(|_| false),
+            one_table: false,
         };
         merge.run(&mut MemtableCursor::new(Arc::clone(memtable)), &mut outputs)?;
         outputs.finish()
@@ -158,11 +174,20 @@ impl Core {
         self.health.check()
     }
 
-    /// Writes everything to tables and empties the log, for a clean close. The background threads
-    /// have stopped.
+    /// Writes everything to tables and empties the log, for a clean close. On a full disk the log
+    /// stays, and the next open replays it. The background threads have stopped.
     pub(crate) fn flush_and_retire_log(&self) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
         self.health.check()?;
+        match self.empty_log(log) {
+            Err(error) if error.kind() == ErrorKind::Full => log.sync_all().map(|_| ())?,
+            emptied => emptied?,
+        }
+        let _ = self.space.reserve.refill();
+        Ok(())
+    }
+
+    fn empty_log(&self, log: &Log) -> Result<()> {
         if !self.view.load().active.is_empty() {
             self.freeze(log);
         }

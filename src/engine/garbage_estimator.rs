@@ -21,6 +21,9 @@ use crate::sync::Instant;
 /// Longest time spent on estimates at once. A pause of the same length follows.
 pub(crate) const SLICE: Duration = Duration::from_millis(10);
 
+/// Age from which on an estimate is made anew while the disk is full.
+const FULL_DISK_AGE: Duration = Duration::from_secs(1);
+
 /// Longest time to look for the current garbage of a store, and of one that is only read.
 const LOOK: Duration = Duration::from_millis(5);
 const READ_ONLY_LOOK: Duration = Duration::from_secs(1);
@@ -92,6 +95,7 @@ impl Core {
     fn estimates_due(&self) -> Vec<(usize, Arc<TableFile>)> {
         match self.options.reclaim_interval_s {
             0 => Vec::new(),
+            _ if self.space.is_full() => self.estimates_older_than(FULL_DISK_AGE),
             seconds => self.estimates_older_than(Duration::from_secs(seconds)),
         }
     }

@@ -57,7 +57,8 @@ impl Engine {
     /// Whether the disk may be full, so that optional writes should be avoided. Also true for a
     /// moment whenever the log needs another segment.
     pub fn is_short_of_space(&self) -> bool {
-        !self.core.log.as_ref().is_some_and(Log::has_space)
+        let has_next = |log: &Log| !log.needs_preparation();
+        self.core.space.is_full() || !self.core.log.as_ref().is_some_and(has_next)
     }
 
     /// The seed with which the store hashes keys.

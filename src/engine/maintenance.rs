@@ -64,7 +64,7 @@ impl Engine {
         while self.core.flush_oldest()? {
             self.core.work.note_progress();
         }
-        Ok(())
+        self.core.space.reconsider()
     }
 
     /// Reads and checks every block of every table.

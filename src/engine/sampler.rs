@@ -177,7 +177,7 @@ impl Sampler {
         random: Random<'_>,
     ) -> Result<Option<Entry>> {
         let table = file.table()?;
-        let all = 0..usize::try_from(table.properties().blocks).unwrap_or(usize::MAX);
+        let all = table.live_blocks()?;
         let blocks = blocks.unwrap_or(&all);
         let (count, slots) = (blocks.len().max(1) as u64, slots.max(1));
         // Block `b` has the slots from `b * slots / count` on.

@@ -96,6 +96,11 @@ impl View {
         std::iter::once(&self.active).chain(&self.immutable)
     }
 
+    /// Bytes of all memtables.
+    pub(crate) fn memtable_bytes(&self) -> usize {
+        self.memtable_sets().map(|set| set.bytes()).sum()
+    }
+
     /// Hashes a key with the seed of the store.
     #[inline]
     pub(crate) fn hashed<'k>(&self, key: &'k [u8]) -> HashedKey<'k> {

@@ -12,7 +12,7 @@ use crate::engine::committer::{Commit, LeaderState};
 use crate::engine::config::WriteOptions;
 use crate::engine::core::Core;
 use crate::engine::handle::Engine;
-use crate::engine::wal::Log;
+use crate::engine::wal::{Log, LogPosition};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::SyncMode;
 use crate::sync::atomic::Ordering;
@@ -34,6 +34,10 @@ impl Engine {
         let log = self.core.writable()?;
         self.core.check_batch(batch)?;
         let frees_space = options.frees_space;
+        if !frees_space && self.core.space.is_full() {
+            // The leader may be a delete that waits for space.
+            self.core.space.reconsider()?;
+        }
         self.core.committer.commit(batch, frees_space, |lead, batches| {
             self.core.commit_batches(log, lead, batches, frees_space)
         })
@@ -84,6 +88,9 @@ impl Core {
     ) -> Result<Commit> {
         self.check_open()?;
         self.health.check()?;
+        if !frees_space && self.space.is_full() {
+            self.regain_space(log)?;
+        }
         let bytes = batches.iter().map(|batch| batch.bytes()).sum();
         self.make_room(log, &mut lead.throttle, bytes, frees_space)?;
         let mut sequence = 0;
@@ -92,10 +99,10 @@ impl Core {
             batch.seal(sequence);
         }
         let position = match batches {
-            [only] => log.append(&[only.sealed()], frees_space)?,
+            [only] => self.append(log, &[only.sealed()], frees_space)?,
             _ => {
                 let payloads: Vec<&[u8]> = batches.iter().map(|batch| batch.sealed()).collect();
-                log.append(&payloads, frees_space)?
+                self.append(log, &payloads, frees_space)?
             }
         };
         self.apply(batches).map_err(|error| self.health.degrade(&error))?;
@@ -106,6 +113,20 @@ impl Core {
             self.work.prepare_log();
         }
         Ok(Commit { sequence, position })
+    }
+
+    /// Appends to the log. What frees space waits for space.
+    #[inline]
+    fn append(&self, log: &Log, payloads: &[&[u8]], frees_space: bool) -> Result<LogPosition> {
+        loop {
+            match log.append(payloads, frees_space) {
+                Err(error) if frees_space && error.kind() == ErrorKind::Full => {
+                    let bytes = payloads.iter().map(|payload| payload.len()).sum();
+                    self.wait_for_space(log, bytes, &error)?;
+                }
+                appended => return appended,
+            }
+        }
     }
 
     fn apply(&self, batches: &[&mut Batch]) -> Result<()> {

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::engine::core::Core;
+use crate::engine::reserve::ReserveRole;
 use crate::engine::throttle::Throttle;
 use crate::engine::view::View;
 use crate::engine::wal::Log;
@@ -13,9 +14,16 @@ use crate::sync::Instant;
 /// A stopped writer checks again at least this often, even if nothing wakes it.
 const POLL: Duration = Duration::from_millis(50);
 
+/// A writer that frees space gives up once nothing has worked for it for this long.
+const GIVE_UP: Duration = Duration::from_secs(2);
+
+/// Bytes of a log segment that a group of one record cannot use.
+const SEGMENT_OVERHEAD: u64 = 256;
+
 impl Core {
     /// Makes room in the memtables for a group of `bytes`. The leader calls this before it writes
-    /// the group. Deletes on a full disk (`frees_space`) are never stopped.
+    /// the group. Writes that free space wait for flushes and compactions too, but are not refused
+    /// here: the log decides.
     pub(crate) fn make_room(
         &self,
         log: &Log,
@@ -30,7 +38,9 @@ impl Core {
             if pressure > 0.0 && !frees_space {
                 self.slow_down(throttle, bytes, pressure);
             }
-            let full = view.active.bytes() + bytes > self.limits.write_buffer;
+            let size = view.active.bytes() + bytes;
+            let full = size > self.space.memtable_limit()
+                && self.is_memtable_full(&view, bytes, frees_space)?;
             let crowded = level0 >= self.limits.level0_stop;
             if !crowded && (!full || view.active.is_empty()) {
                 return Ok(());
@@ -41,11 +51,84 @@ impl Core {
                 self.after_freeze()?;
                 continue;
             }
-            if frees_space {
+            drop(view);
+            match self.wait_for_room(crowded) {
+                Err(error) if frees_space && error.kind() == ErrorKind::Full => return Ok(()),
+                waited => waited?,
+            }
+        }
+    }
+
+    /// Whether the active memtables should be flushed before they take `bytes` more. Refuses writes
+    /// that need space if there is too little to flush what is in memory.
+    #[cold]
+    fn is_memtable_full(&self, view: &View, bytes: usize, frees_space: bool) -> Result<bool> {
+        let size = view.active.bytes() + bytes;
+        if !self.space.is_full() || !frees_space {
+            self.space.reconsider()?;
+            let admitted = self.space.admit(size, view.memtable_bytes() + bytes);
+            if !frees_space {
+                admitted?;
+            }
+        }
+        let limit = match self.space.is_full() {
+            true => self.space.memtable_limit().min(self.limits.write_buffer),
+            false => self.limits.write_buffer,
+        };
+        Ok(size > limit)
+    }
+
+    /// Waits until a write that frees space can go on, after the log had no space for its `bytes`.
+    /// The leader calls this. Fails with `Full` if nothing more can be freed.
+    #[cold]
+    pub(crate) fn wait_for_space(&self, log: &Log, bytes: usize, cause: &Error) -> Result<()> {
+        let reserve = &self.space.reserve;
+        if reserve.segment_bytes() == 0 {
+            return Err(cause.wrap(ErrorKind::Full, "the store has no disk_reserve"));
+        }
+        let most = reserve.segment_bytes().saturating_sub(SEGMENT_OVERHEAD);
+        if bytes as u64 > most {
+            let text = format!(
+                "on a full disk a command may write {most} bytes to the log at once, this one has \
+                 {bytes}: delete less at a time"
+            );
+            return Err(cause.wrap(ErrorKind::Full, text));
+        }
+        let _waiting = self.space.wait();
+        if !self.view.load().active.is_empty() {
+            self.freeze(log);
+        }
+        if self.options.background_threads == 0 {
+            let _ = self.work_inline();
+        }
+        self.work.retry();
+        let (mut steps, mut idle_since) = (self.work.steps().0, Instant::now());
+        loop {
+            let _ = reserve.refill();
+            if reserve.has(ReserveRole::Log) {
                 return Ok(());
             }
-            drop(view);
-            self.wait_for_room(crowded)?;
+            self.health.check()?;
+            self.check_open()?;
+            let (now, running) = self.work.steps();
+            if now != steps || running {
+                (steps, idle_since) = (now, Instant::now());
+            }
+            if self.options.background_threads == 0 || idle_since.elapsed() > GIVE_UP {
+                return Err(cause.wrap(ErrorKind::Full, self.what_holds_space()));
+            }
+            self.work.wait_for_progress(POLL);
+        }
+    }
+
+    /// Why a full disk stays full, as far as that is known.
+    fn what_holds_space(&self) -> String {
+        match self.sequences.counts() {
+            (0, _) => "the disk is full, and no space is left to free".to_owned(),
+            (snapshots, _) => format!(
+                "the disk is full, and {snapshots} snapshots, iterators or transactions keep what \
+                 was deleted: end them"
+            ),
         }
     }
 

@@ -301,6 +301,10 @@ impl FileSystem for FaultFs {
         self.inner.is_volatile()
     }
 
+    fn free_bytes(&self, dir: &Path) -> Option<u64> {
+        self.inner.free_bytes(dir)
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.call(Method::SyncDir, dir, |fs| fs.sync_dir(dir))
     }
@@ -377,6 +381,10 @@ impl File for FaultFile {
     fn allocate(&self, len: u64) -> io::Result<()> {
         fail(self.note(Method::Allocate, Some((0, len))))?;
         self.inner.allocate(len)
+    }
+
+    fn discard_front(&self, len: u64) -> io::Result<()> {
+        self.inner.discard_front(len)
     }
 }
 

@@ -44,6 +44,12 @@ pub trait FileSystem: Send + Sync + Debug {
     fn is_volatile(&self) -> bool {
         false
     }
+    /// Bytes that files in `dir` may still take; `None` if that is unknown or unlimited. Others may
+    /// take them at any time.
+    fn free_bytes(&self, dir: &Path) -> Option<u64> {
+        let _ = dir;
+        None
+    }
     /// Makes names created, renamed or removed in `dir` durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// Takes the exclusive lock of a store directory until the guard is dropped, and creates the
@@ -78,6 +84,13 @@ pub trait File: Send + Sync + Debug {
     /// Reserves disk space for `len` bytes, and extends the file to that length with zeros. A
     /// longer file keeps its length. Fails with `StorageFull` if there is not enough space.
     fn allocate(&self, len: u64) -> io::Result<()>;
+
+    /// Gives back the disk space of the first `len` bytes, as far as the file system can. They are
+    /// lost, and the length stays. Does nothing while the file has a second name.
+    fn discard_front(&self, len: u64) -> io::Result<()> {
+        let _ = len;
+        Ok(())
+    }
 
     /// Whether the file has no bytes.
     fn is_empty(&self) -> io::Result<bool> {

@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -106,6 +106,11 @@ impl FileSystem for RealFs {
         std::fs::canonicalize(dir)
     }
 
+    fn free_bytes(&self, dir: &Path) -> Option<u64> {
+        let figures = rustix::fs::statvfs(dir).ok()?;
+        Some(figures.f_bavail.saturating_mul(figures.f_frsize))
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         fs::File::from(open_dir(dir)?).sync_all()
     }
@@ -171,12 +176,24 @@ impl File for RealFile {
             other => Ok(other?),
         }
     }
+
+    fn discard_front(&self, len: u64) -> io::Result<()> {
+        // A checkpoint may share the bytes.
+        if len == 0 || self.0.metadata()?.nlink() > 1 {
+            return Ok(());
+        }
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match rustix::io::retry_on_intr(|| rustix::fs::fallocate(&self.0, flags, 0, len)) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            other => Ok(other?),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::fs::PermissionsExt;
 
     fn mode_of(path: &Path) -> u32 {
         fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
@@ -246,6 +263,27 @@ mod tests {
         assert_eq!(&bytes[..4], b"head");
         assert!(bytes[4..].iter().all(|&b| b == 0));
         file.allocate(0).unwrap();
+    }
+
+    #[test]
+    fn the_front_of_a_file_is_given_back_unless_it_has_a_second_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, second) = (dir.path().join("table"), dir.path().join("second"));
+        let file = RealFs.create(&path).unwrap();
+        file.write_all_at(&[7; 1 << 20], 0).unwrap();
+        file.sync_all().unwrap();
+        let blocks = || fs::metadata(&path).unwrap().blocks();
+        let before = blocks();
+        RealFs.hard_link(&path, &second).unwrap();
+        file.discard_front(512 << 10).unwrap();
+        assert_eq!(blocks(), before);
+        RealFs.remove(&second).unwrap();
+        file.discard_front((512 << 10) + 1).unwrap();
+        assert!(blocks() <= before / 2 + 16, "{} of {before} blocks", blocks());
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(bytes.len(), 1 << 20);
+        assert!(bytes[(512 << 10) + 1..].iter().all(|&b| b == 7));
+        assert!(RealFs.free_bytes(dir.path()).unwrap() > 0);
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl ScriptEngine for LuaEngine {
             let known = |how: &&[u8]| {
                 how.eq_ignore_ascii_case(b"ASYNC") || how.eq_ignore_ascii_case(b"SYNC")
             };
-            if how.len() > 1 || !how.iter().all(|how| known(how)) {
+            if how.len() > 1 || !how.iter().all(known) {
                 return Err(invalid("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
             }
             state.scripts.lock().clear();

@@ -182,7 +182,7 @@ impl Run<'_> {
     /// The error of a script that raised this value.
     fn error_of(&self, value: &Value) -> Error {
         let Value::Table(table) = value else {
-            let text = value.as_string().map(|text| text.to_string_lossy());
+            let text = value.as_string().map(mlua::LuaString::to_string_lossy);
             return self.failed(text.as_deref().unwrap_or("execution failure"));
         };
         let text = |name: &str| match table.raw_get(name) {

@@ -39,7 +39,7 @@ fn integer(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     #[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
     let whole = number as i64;
-    if number >= -LIMIT && number < LIMIT { whole } else { i64::MIN }
+    if (-LIMIT..LIMIT).contains(&number) { whole } else { i64::MIN }
 }
 
 fn convert(value: &Value, resp3: bool, depth: usize) -> Converted {

@@ -52,10 +52,12 @@ impl Store {
         work: &mut dyn FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<Done<T>> {
         let start = ScriptStart { seed: self.random_seed(), now: self.clock().now() };
-        match self.run_under_locks(database, keys, start, work)? {
-            FirstRun::Done(done) => Ok(done),
-            FirstRun::Again => self.run_alone(database, start, work),
-        }
+        let done = match self.run_under_locks(database, keys, start, work)? {
+            FirstRun::Done(done) => done,
+            FirstRun::Again => self.run_alone(database, start, work)?,
+        };
+        self.serve_waiters();
+        Ok(done)
     }
 
     fn run_under_locks<T>(

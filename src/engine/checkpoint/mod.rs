@@ -151,6 +151,7 @@ impl Core {
             // A health of its own: a failure in the copy does not degrade the store.
             Arc::default(),
             Arc::clone(&sync_file),
+            None,
         )?;
         sync_file.note_manifest(number, manifest.end())?;
         sync_file.note_log(synced.unwrap_or_default())?;

@@ -6,13 +6,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::target::TargetDir;
 use super::{CopyContents, CopyMethod, Progress};
 use crate::engine::core::Core;
 use crate::engine::files::{FileNumber, log_path, table_path};
 use crate::engine::sstable::BlockCache;
 use crate::engine::sstable::{Table, TableCounters};
-use crate::engine::version::TableFile;
+use crate::engine::version::{FileMeta, TableFile};
 use crate::engine::wal::header::{FileHeader, SEGMENT_MAGIC};
 use crate::engine::wal::reader::RecordReader;
 use crate::error::{Error, Result};
@@ -104,16 +106,19 @@ impl<'a, 'p> Transfer<'a, 'p> {
         let pair = CopyPair { from: (&*source, &from), to: (&*copy, &to) };
         self.copy_bytes(&pair, 0, file.meta().size)?;
         copy.sync_all().map_err(|e| Error::io("sync", &to, &e))?;
-        let checked = self.check_table(&to, number, file.meta().size);
+        let checked = self.check_table(&to, file.meta());
         // If the original is damaged, the error should name the original.
         checked.or_else(|error| file.table()?.verify().and(Err(error)))?;
         Ok(())
     }
 
-    fn check_table(&self, path: &Path, number: FileNumber, size: u64) -> Result<()> {
+    fn check_table(&self, path: &Path, meta: &FileMeta) -> Result<()> {
         let file = self.target.fs().open(path).map_err(|e| Error::io("open", path, &e))?;
         let (cache, counters) = (Arc::new(BlockCache::new(0)), Arc::<TableCounters>::default());
-        Table::open(file, path.to_owned(), number, size, cache, counters)?.verify()
+        let (number, size) = (meta.number, meta.size);
+        let table = Table::open(file, path.to_owned(), number, size, cache, counters)?;
+        let lower = meta.raised.then(|| Bytes::copy_from_slice(meta.bounds.smallest()));
+        table.starting_at(lower).verify()
     }
 
     /// Copies the records of a segment from `first` to `cut` to the same offsets. The copy ends at

@@ -38,37 +38,57 @@ pub struct Merge<'a> {
     pub pause: Box<dyn FnMut(u64) -> Result<()> + 'a>,
     /// Whether finishing a table before this key saves later merges work.
     pub cut_before: KeyTest<'a>,
+    /// Whether to stop where the first table is full.
+    pub one_table: bool,
+}
+
+/// How a merge ended.
+#[derive(Clone, Debug, Default)]
+pub struct MergeEnd {
+    /// What was done.
+    pub stats: MergeStats,
+    /// The key before which the merge stopped; `None` if it reached the end. Nothing of this key, or
+    /// of keys with the same bound, was written.
+    pub stopped_before: Option<Vec<u8>>,
 }
 
 const PAUSE_BYTES: u64 = 1 << 20;
+/// Bytes read after which a merge of one table stops, full or not, so that its inputs are given
+/// back.
+const PIECE_BYTES: u64 = 64 << 20;
 
 impl Merge<'_> {
-    /// Merges `inputs` to their end.
+    /// Merges `inputs` to their end, or until a table is full.
     pub fn run(
         mut self,
         inputs: &mut impl Cursor,
         outputs: &mut TableOutputs<'_>,
-    ) -> Result<MergeStats> {
+    ) -> Result<MergeEnd> {
         let mut stats = MergeStats::default();
-        let mut unpaused = 0;
+        let (mut unpaused, mut read) = (0, 0);
         inputs.seek_to_first()?;
         while inputs.valid() {
             let (key, tag, value) = (inputs.key(), inputs.tag(), inputs.value());
             stats.read += 1;
             if let Some(tag) = self.surviving_tag(key, tag, value, &mut stats)? {
-                if outputs.can_end_before(key) && self.ends_table(key, outputs) {
+                let long = self.one_table && read >= PIECE_BYTES;
+                if outputs.can_end_before(key) && (self.ends_table(key, outputs) || long) {
+                    if self.one_table {
+                        return Ok(MergeEnd { stats, stopped_before: Some(key.to_vec()) });
+                    }
                     outputs.finish_table()?;
                 }
                 outputs.add(key, tag, if tag.is_delete() { &[] } else { value })?;
             }
-            unpaused += (key.len() + value.len()) as u64;
+            let bytes = (key.len() + value.len()) as u64;
+            (unpaused, read) = (unpaused + bytes, read + bytes);
             if unpaused >= PAUSE_BYTES {
                 (self.pause)(unpaused)?;
                 unpaused = 0;
             }
             inputs.next()?;
         }
-        Ok(stats)
+        Ok(MergeEnd { stats, stopped_before: None })
     }
 
     fn ends_table(&mut self, key: &[u8], outputs: &TableOutputs<'_>) -> bool {

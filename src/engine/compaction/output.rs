@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::engine::entry::{Tag, bound};
 use crate::engine::files::{FileNumber, FileNumbers, table_path};
+use crate::engine::reserve::Reserve;
 use crate::engine::sstable::{CollectorFactory, TableSummary, TableWriter, WriterOptions};
 use crate::engine::version::{FileMeta, KeyBounds};
 use crate::error::{Error, Result};
@@ -28,6 +29,19 @@ pub struct OutputOptions<'a> {
     pub writer: WriterOptions,
     /// A table is finished once it has reached this size.
     pub table_bytes: u64,
+    /// For small tables: where their space comes from.
+    pub small: Option<SmallTables<'a>>,
+}
+
+/// Where the space of small tables comes from on a full disk.
+#[derive(Clone, Copy, Debug)]
+pub struct SmallTables<'a> {
+    /// Allocates space, or provides it.
+    pub reserve: &'a Reserve,
+    /// Bytes to allocate for a table.
+    pub bytes: u64,
+    /// Whether the tables are those of a flush.
+    pub for_flush: bool,
 }
 
 /// Tables being written, in key order.
@@ -38,12 +52,15 @@ pub struct TableOutputs<'a> {
     finished: Vec<FileMeta>,
     created: Vec<FileNumber>,
     kept: bool,
+    /// Size at which the table in progress is full.
+    limit: u64,
 }
 
 impl<'a> TableOutputs<'a> {
     /// Outputs without any table yet.
     pub fn new(options: OutputOptions<'a>) -> Self {
-        Self { options, open: None, finished: Vec::new(), created: Vec::new(), kept: false }
+        let (finished, created, limit) = (Vec::new(), Vec::new(), options.table_bytes);
+        Self { options, open: None, finished, created, kept: false, limit }
     }
 
     /// Adds an entry to the table in progress, and begins one if there is none.
@@ -66,7 +83,7 @@ impl<'a> TableOutputs<'a> {
     /// [`TableOutputs::can_end_before`] allows that.
     #[inline]
     pub fn is_full(&self) -> bool {
-        let full = |writer: &TableWriter| writer.estimated_size() >= self.options.table_bytes;
+        let full = |writer: &TableWriter| writer.estimated_size() >= self.limit;
         self.open.as_ref().is_some_and(full)
     }
 
@@ -74,10 +91,21 @@ impl<'a> TableOutputs<'a> {
         let options = &self.options;
         let number = options.numbers.allocate();
         let path = table_path(options.dir, number);
-        let file = options.fs.create(&path).map_err(|e| Error::io("create", &path, &e))?;
+        let file = match options.small {
+            Some(SmallTables { reserve, bytes, for_flush }) => {
+                let (file, size) = reserve.create_table(&path, bytes, for_flush)?;
+                // The rest is for index, filter and properties.
+                self.limit = size / 4 * 3;
+                file
+            }
+            None => options.fs.create(&path).map_err(|e| Error::io("create", &path, &e))?,
+        };
         self.created.push(number);
         let collectors = options.collectors.map_or_else(Vec::new, CollectorFactory::collectors);
-        let writer = TableWriter::new(file, path, number, options.writer, collectors);
+        let mut writer = TableWriter::new(file, path, number, options.writer, collectors);
+        if options.small.is_some() {
+            writer.trim_at_end();
+        }
         Ok(self.open.insert(writer))
     }
 
@@ -124,5 +152,6 @@ fn file_meta(summary: &TableSummary) -> FileMeta {
         tombstones: summary.tombstones,
         min_sequence: summary.min_seq,
         max_sequence: summary.max_seq,
+        raised: false,
     }
 }

@@ -68,6 +68,66 @@ pub fn pick(levels: &Levels, busy: &HashSet<FileNumber>, settings: &PickerOption
         .or_else(|| garbage::pick_garbage(levels, busy))
 }
 
+/// The compaction that frees the most for what it reads, for a full disk, with its gain: bytes freed
+/// for each byte read, by estimate. `None` if no tombstone or garbage is left that could go.
+///
+/// Every such plan moves tombstones down or removes them, so that repeating it comes to an end.
+pub fn pick_freeing(
+    levels: &Levels,
+    busy: &HashSet<FileNumber>,
+    settings: &PickerOptions,
+) -> Option<(f64, Plan)> {
+    let useful = |file: &TableFile| {
+        let droppable = file.meta().max_sequence <= settings.oldest_snapshot;
+        file.meta().tombstones > 0 && droppable || has_garbage(file)
+    };
+    let level0 = levels.level(0);
+    let from_level0 = level0.iter().any(|file| useful(file)).then(|| {
+        let plan = pick_level0(levels, &targets(levels, settings), busy, settings)?;
+        Some((gain(&plan), plan))
+    });
+    let deeper = (1..LEVELS).flat_map(|level| {
+        let files = levels.level(level).iter().filter(|file| useful(file));
+        files.map(move |file| (level, file))
+    });
+    let plans = deeper.filter_map(|(level, file)| {
+        let bounds = &file.meta().bounds;
+        let below = levels.overlapping(level + 1, bounds);
+        if any_busy(levels.overlapping(level, bounds), busy) || any_busy(below, busy) {
+            return None;
+        }
+        let overlaps = |deeper| !levels.overlapping(deeper, bounds).is_empty();
+        let plan = match !(level + 1..LEVELS).any(overlaps) {
+            true => rewrite_in_place(levels, level, file, Reason::Tombstones),
+            false => push_down(levels, level, file, settings, Reason::Tombstones),
+        };
+        Some((gain(&plan), plan))
+    });
+    let plans = plans.chain(from_level0.flatten()).filter(|(gain, _)| *gain >= LEAST_GAIN);
+    let unneeded = garbage::pick_unneeded(levels, busy).map(|plan| (f64::MAX, plan));
+    unneeded.into_iter().chain(plans).max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// A merge on a full disk that would free less than this part of what it reads is not worth its
+/// own needs.
+const LEAST_GAIN: f64 = 0.02;
+
+/// Bytes that a plan is likely to free for each byte it reads: garbage, and an average entry and
+/// itself for each tombstone.
+fn gain(plan: &Plan) -> f64 {
+    let (mut freed, mut read) = (0.0, 0.0);
+    let (mut entries, mut tombstones) = (0, 0);
+    for (_, file) in plan.files() {
+        let meta = file.meta();
+        read += meta.size as f64;
+        freed += garbage::garbage_bytes(file) as f64;
+        entries += meta.entries;
+        tombstones += meta.tombstones;
+    }
+    freed += read / entries.max(1) as f64 * tombstones as f64;
+    freed / f64::max(read, 1.0)
+}
+
 /// A compaction of the level that exceeds its limit the most.
 fn pick_due(levels: &Levels, busy: &HashSet<FileNumber>, settings: &PickerOptions) -> Option<Plan> {
     let targets = targets(levels, settings);

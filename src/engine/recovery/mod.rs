@@ -13,8 +13,8 @@
 //! writes nothing. A crash at any point leaves a store that opens
 //! again.
 //!
-//! A store whose process died opens even on a full disk, so that data can be deleted: its reserve
-//! is large enough for a new manifest, and the space of the old manifest for the rest.
+//! A store opens even on a full disk, so that data can be deleted: its reserve is large enough for
+//! tables of the replay, a new manifest and a log segment.
 
 mod directory;
 mod manifest_state;
@@ -31,11 +31,13 @@ use crate::engine::committer::Committer;
 use crate::engine::compaction::rate::RateLimit;
 use crate::engine::config::{EngineConfig, Limits};
 use crate::engine::core::{Core, Tree};
-use crate::engine::files::{FileKind, FileNumbers};
+use crate::engine::files::{FileKind, FileNumber, FileNumbers};
 use crate::engine::hash::HashSeed;
 use crate::engine::memtable::MemtableSet;
 use crate::engine::open_files::OpenFiles;
+use crate::engine::reserve::Reserve;
 use crate::engine::snapshot::Sequences;
+use crate::engine::space::DiskSpace;
 use crate::engine::sstable::BlockCache;
 use crate::engine::sstable::TableCounters;
 use crate::engine::version::TableOpener;
@@ -87,7 +89,7 @@ pub(crate) fn open(fs: Arc<dyn FileSystem>, dir: &Path, config: EngineConfig) ->
             (nothing, SyncState::default())
         }
     };
-    let (claim, core) = opening.replay(&state, sync_state)?;
+    let (claim, core) = opening.replay(&state, sync_state, current)?;
     if !core.options.read_only {
         background::start(&core)?;
     }
@@ -148,24 +150,33 @@ impl Opening {
         mut self,
         state: &ManifestState,
         sync_state: SyncState,
+        current: Option<FileNumber>,
     ) -> Result<(Claim, Arc<Core>)> {
         let next = state.next_file.max(self.number_after_all()?);
         let numbers = Arc::new(FileNumbers::starting_at(next));
         let mut core = self.core(state, numbers);
-        let replayed = core.replay_log(state, sync_state, &mut self.claim)?;
+        let mut replayed = core.replay_log(state, sync_state, &mut self.claim)?;
         let last = replayed.last_sequence.max(state.last_sequence);
         core.sequences = Arc::new(Sequences::starting_after(last));
         if core.options.read_only {
             return Ok((self.claim, Arc::new(core)));
         }
         self.claim.begin_writing()?;
-        // Not earlier: one of these files is the reserve of the last run. Its space is for the new
-        // manifest and log, not for the tables of the replay.
         core.remove(self.names.iter().filter(|name| is_temporary(name)));
+        core.space.reserve.remove_unwanted(&self.names);
+        core.empty_log_if_short(&mut replayed)?;
+        if core.is_short_at_open() {
+            core.remove_unneeded(&self.names, state, &replayed, current)?;
+        }
         let written = core.write_new_manifest(state, &replayed);
         let env = written.inspect_err(|_| core.discard(&replayed.tables))?;
         core.remove_obsolete_files(&self.names);
+        let refilled = core.space.reserve.refill();
         core.log = Some(Log::create(env, core.cuts())?);
+        if let Err(error) = refilled.and_then(|()| core.space.reserve.refill()) {
+            core.space.note_failure(&error);
+        }
+        core.note_space();
         Ok((self.claim, Arc::new(core)))
     }
 
@@ -174,6 +185,10 @@ impl Opening {
         let scans = vec![false; self.trees.len()];
         // A store of format 1 has none yet.
         let hash_seed = state.hash_seed.unwrap_or_else(HashSeed::random);
+        let segment_bytes = Reserve::segment_bytes_for(&options, self.fs.is_volatile());
+        let reserve = Reserve::new(Arc::clone(&self.fs), &self.dir, &self.names, segment_bytes);
+        let write_buffer = self.limits.write_buffer;
+        let space = DiskSpace::new(Arc::clone(&self.fs), &self.dir, reserve, write_buffer);
         let set = MemtableSet::new(self.limits.write_buffer, &scans, state.log.start, hash_seed);
         let view = View {
             active: Arc::new(set),
@@ -184,6 +199,7 @@ impl Opening {
         Core {
             fs: Arc::clone(&self.fs),
             dir: self.dir.clone(),
+            space: Arc::new(space),
             rate: RateLimit::new(options.compaction_rate_limit),
             options,
             limits: self.limits.clone(),

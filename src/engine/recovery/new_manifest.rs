@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::manifest_state::ManifestState;
 use super::replay::Replayed;
 use crate::engine::core::Core;
-use crate::engine::files::{FileKind, FileNumber};
+use crate::engine::files::{FileKind, FileNumber, manifest_path};
 use crate::engine::version::{LogState, Manifest, ManifestWriter, Version, VersionEdit};
 use crate::engine::view::View;
 use crate::engine::wal::{Cut, LogEnv, SyncFile, seal};
@@ -37,8 +37,10 @@ impl Core {
             &first,
             Arc::clone(&self.health),
             Arc::clone(&sync_file),
+            Some(Arc::clone(&self.space)),
         )?;
         writer.make_current()?;
+        self.space.reserve.expect_manifest(first.len() as u64);
         let env = LogEnv {
             fs: Arc::clone(&self.fs),
             dir: self.dir.clone(),
@@ -46,6 +48,7 @@ impl Core {
             health: Arc::clone(&self.health),
             sync_file: Arc::clone(&sync_file),
             max_segment_bytes: self.options.log_segment_bytes,
+            space: Arc::clone(&self.space),
         };
         let manifest = Manifest::new(writer, sync_file, log, first.len() as u64);
         *self.manifest.get_mut() = Some(manifest);
@@ -80,6 +83,34 @@ impl Core {
             Some(FileKind::Log(number)) => !needed(&number),
             _ => false,
         }));
+    }
+
+    /// Removes files that neither the manifest in force nor the new one needs, so that there is
+    /// space for the new one. An open that ended early may have left them.
+    ///
+    /// What was read becomes durable first: a power cut must not bring back a state that needs them.
+    pub(super) fn remove_unneeded(
+        &self,
+        names: &[PathBuf],
+        state: &ManifestState,
+        replayed: &Replayed,
+        current: Option<FileNumber>,
+    ) -> Result<()> {
+        let Some(current) = current else { return Ok(()) };
+        let path = manifest_path(&self.dir, current);
+        let file = self.fs.open_write(&path).map_err(|e| Error::io("open", &path, &e))?;
+        file.sync_all().map_err(|e| Error::io("sync", &path, &e))?;
+        self.fs.sync_dir(&self.dir).map_err(|e| Error::io("sync directory", &self.dir, &e))?;
+        let tables = state.version.files().map(|file| file.meta().number);
+        let written = replayed.tables.iter().map(|(_, _, file)| file.number);
+        let in_use: HashSet<FileNumber> = tables.chain(written).collect();
+        self.remove(names.iter().filter(|name| match FileKind::parse(name) {
+            Some(FileKind::Table(number)) => !in_use.contains(&number),
+            Some(FileKind::Manifest(number)) => number != current,
+            Some(FileKind::Log(number)) => number < state.log.start.segment,
+            _ => false,
+        }));
+        Ok(())
     }
 
     pub(super) fn remove<'a>(&self, names: impl Iterator<Item = &'a PathBuf>) {

@@ -74,6 +74,27 @@ impl Core {
         Ok(Replayed { last_sequence: last, recovered, tables: written, tables_through: through })
     }
 
+    /// Whether there is so little space that an open should give back what it can.
+    pub(super) fn is_short_at_open(&self) -> bool {
+        self.space.lacks(4 * self.space.reserve.segment_bytes())
+    }
+
+    /// Writes everything replayed to tables if there is little space, so that the segments of the
+    /// old log are given back. What does not fit stays in the log.
+    pub(super) fn empty_log_if_short(&self, replayed: &mut Replayed) -> Result<()> {
+        if !self.is_short_at_open() || self.view.load().active.is_empty() {
+            return Ok(());
+        }
+        match self.spill() {
+            Ok(tables) => replayed.tables.extend(tables),
+            Err(error) if error.kind() == ErrorKind::Full => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        replayed.tables_through = LogPosition::new(replayed.recovered.end.segment + 1, 0);
+        self.replace_active(replayed.tables_through);
+        Ok(())
+    }
+
     /// Writes the active memtables as tables.
     fn spill(&self) -> Result<Vec<(TreeId, u8, FileMeta)>> {
         let view = self.view.load_full();

@@ -29,6 +29,8 @@ pub(super) struct ListedTable {
     pub(super) size: u64,
     /// Lower bound of its keys.
     pub(super) smallest: Bytes,
+    /// Whether entries before the lower bound do not count.
+    pub(super) raised: bool,
 }
 
 /// The tables and the log state of a damaged store.
@@ -125,6 +127,7 @@ impl Catalog {
                 tree: *tree,
                 size: meta.size,
                 smallest: Bytes::copy_from_slice(meta.bounds.smallest()),
+                raised: meta.raised,
             };
             self.tables.insert(meta.number, listed);
         }
@@ -157,6 +160,7 @@ impl Catalog {
                         tree: observer.tree_of(properties),
                         size: properties.key_bytes + properties.value_bytes,
                         smallest: Bytes::copy_from_slice(&properties.smallest),
+                        raised: false,
                     };
                     self.tables.insert(number, listed);
                 }

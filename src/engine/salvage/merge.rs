@@ -153,6 +153,8 @@ impl<'a> Merge<'a> {
         match opened.and_then(|file| TableSalvage::open(file, path.clone(), listed.number)) {
             Ok(table) => {
                 self.tables += 1;
+                let lower = listed.raised.then(|| listed.smallest.clone());
+                let table = table.starting_at(lower);
                 *slot = Source::Table(Box::new(table), listed);
             }
             Err(error) => {

@@ -174,6 +174,7 @@ impl NewStore<'_> {
                 hash_seed: self.hash_seed,
             },
             table_bytes: options.table_bytes,
+            small: None,
         });
         let mut entries = 0u64;
         while merge.advance() {
@@ -215,6 +216,7 @@ impl NewStore<'_> {
             &edit.encode(),
             Arc::default(),
             Arc::clone(&sync_file),
+            None,
         )?;
         sync_file.note_manifest(number, manifest.end())?;
         sync_file.sync()?;

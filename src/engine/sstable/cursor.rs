@@ -14,7 +14,7 @@ use super::cache::CacheFill;
 use super::format::{Malformed, TRAILER_BYTES};
 use super::table::{Resident, Table};
 use crate::engine::cursor::Cursor;
-use crate::engine::entry::{EntryKind, Sequence, Tag};
+use crate::engine::entry::{EntryKind, MAX_SEQUENCE, Sequence, Tag};
 use crate::error::{Error, Result};
 
 const FIRST_SPAN: u64 = 16 << 10;
@@ -80,7 +80,38 @@ impl TableCursor {
         self.failure = None;
         self.ahead.reset();
         let moved = self.with_resident(movement);
-        self.settle(moved)
+        self.settle(moved)?;
+        self.leave_discarded();
+        Ok(())
+    }
+
+    /// Ends the walk if it has reached entries that do not count.
+    #[inline]
+    fn leave_discarded(&mut self) {
+        if self.table.lower.is_some() {
+            self.leave_before_lower();
+        }
+    }
+
+    #[cold]
+    fn leave_before_lower(&mut self) {
+        let lower = self.table.lower.as_deref().unwrap_or_default();
+        if self.at.as_ref().is_some_and(|at| at.key() < lower) {
+            self.detach();
+        }
+    }
+
+    /// Moves to the first entry that counts.
+    fn enter_start(&mut self, resident: &Resident) -> Result<()> {
+        match self.table.lower.clone() {
+            Some(lower) => self.enter_at(resident, &lower, Tag::newest_at(MAX_SEQUENCE)),
+            None => self.enter_first(resident, 0),
+        }
+    }
+
+    /// Whether a position is before all entries that count.
+    fn is_before_lower(&self, key: &[u8]) -> bool {
+        self.table.lower.as_ref().is_some_and(|lower| *key < **lower)
     }
 
     /// Runs a movement with the resident parts. They are taken out and put back: cloning them at
@@ -142,7 +173,8 @@ impl TableCursor {
     }
 
     fn enter_last(&mut self, resident: &Resident, number: Option<usize>) -> Result<()> {
-        let Some(number) = number else { return Ok(()) };
+        let first = self.table.first_block(&resident.index);
+        let Some(number) = number.filter(|number| *number >= first) else { return Ok(()) };
         let block = self.table.block(&resident.index, number, self.cache_fill)?;
         let last = block.count() - 1;
         self.enter(resident, number, block, last)
@@ -197,7 +229,9 @@ impl TableCursor {
         self.detach();
         let number = self.number.checked_sub(1);
         let moved = self.with_resident(|cursor, resident| cursor.enter_last(resident, number));
-        self.settle(moved)
+        self.settle(moved)?;
+        self.leave_discarded();
+        Ok(())
     }
 
     /// Data block `number` from the bytes read ahead, which are refilled if necessary.
@@ -281,7 +315,7 @@ impl Cursor for TableCursor {
     }
 
     fn seek_to_first(&mut self) -> Result<()> {
-        self.start_over(|cursor, resident| cursor.enter_first(resident, 0))
+        self.start_over(Self::enter_start)
     }
 
     fn seek_to_last(&mut self) -> Result<()> {
@@ -291,11 +325,17 @@ impl Cursor for TableCursor {
     }
 
     fn seek(&mut self, key: &[u8], tag: Tag) -> Result<()> {
-        self.start_over(|cursor, resident| cursor.enter_at(resident, key, tag))
+        self.start_over(|cursor, resident| match cursor.is_before_lower(key) {
+            true => cursor.enter_start(resident),
+            false => cursor.enter_at(resident, key, tag),
+        })
     }
 
     fn seek_before(&mut self, key: &[u8], tag: Tag) -> Result<()> {
-        self.start_over(|cursor, resident| cursor.enter_before(resident, key, tag))
+        self.start_over(|cursor, resident| match cursor.is_before_lower(key) {
+            true => Ok(()),
+            false => cursor.enter_before(resident, key, tag),
+        })
     }
 
     #[inline]
@@ -312,7 +352,10 @@ impl Cursor for TableCursor {
     fn prev(&mut self) -> Result<()> {
         let Some(at) = &mut self.at else { return self.last_failure() };
         match at.prev() {
-            Ok(true) => Ok(()),
+            Ok(true) => {
+                self.leave_discarded();
+                Ok(())
+            }
             Ok(false) => self.previous_block(),
             Err(why) => self.fail_in_block(why),
         }

@@ -8,6 +8,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::block::Block;
 use super::block_cursor::BlockCursor;
 use super::format::{Footer, Handle, LZ4, STORED, TRAILER_BYTES};
@@ -15,7 +17,7 @@ use super::index::Index;
 use super::loader::Loader;
 use super::properties::Properties;
 use super::table::{read_footer, read_properties};
-use crate::engine::entry::Tag;
+use crate::engine::entry::{MAX_SEQUENCE, Tag};
 use crate::engine::files::FileNumber;
 use crate::error::{Error, Result};
 use crate::io::fs::File;
@@ -49,6 +51,8 @@ pub struct TableSalvage {
     size: u64,
     blocks: Blocks,
     at: Option<BlockCursor>,
+    /// Entries before this key do not count.
+    lower: Option<Bytes>,
     properties: Option<Properties>,
     unreadable: Vec<Unreadable>,
     read: u64,
@@ -64,12 +68,23 @@ impl TableSalvage {
             size,
             blocks: Blocks::Searched { next: 0 },
             at: None,
+            lower: None,
             properties: None,
             unreadable: Vec::new(),
             read: 0,
         };
         salvage.read_frame();
         Ok(salvage)
+    }
+
+    /// The same table without its entries before `lower`, whose blocks may be gone.
+    #[must_use]
+    pub fn starting_at(mut self, lower: Option<Bytes>) -> Self {
+        if let (Some(lower), Blocks::Indexed { index, next }) = (&lower, &mut self.blocks) {
+            *next = index.search(lower, Tag::newest_at(MAX_SEQUENCE));
+        }
+        self.lower = lower;
+        self
     }
 
     fn read_frame(&mut self) {
@@ -112,8 +127,18 @@ impl TableSalvage {
         self.read
     }
 
-    /// Moves to the next readable entry; `false` at the end.
+    /// Moves to the next readable entry that counts; `false` at the end.
     pub fn advance(&mut self) -> bool {
+        while self.advance_any() {
+            let lower = self.lower.as_deref().unwrap_or_default();
+            if self.at.as_ref().is_some_and(|at| at.key() >= lower) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn advance_any(&mut self) -> bool {
         loop {
             if let Some(at) = &mut self.at {
                 match at.next() {

@@ -29,6 +29,8 @@ pub(super) struct Sink {
     plain: Vec<u8>,
     packed: Vec<u8>,
     table: CompressTable,
+    /// Whether the file may be longer than what is written.
+    pub(super) trim: bool,
 }
 
 impl Sink {
@@ -43,6 +45,7 @@ impl Sink {
             plain: Vec::new(),
             packed: Vec::new(),
             table: CompressTable::default(),
+            trim: false,
         }
     }
 
@@ -87,6 +90,10 @@ impl Sink {
     /// Writes the buffered bytes and makes the whole file durable.
     pub(super) fn sync(&mut self) -> Result<()> {
         self.flush()?;
+        if self.trim {
+            let result = self.file.set_len(self.written);
+            self.note(result, "trim")?;
+        }
         let result = self.file.sync_data();
         self.note(result, "sync")
     }

@@ -93,6 +93,8 @@ pub struct Table {
     pub(super) footer: Footer,
     file_size: u64,
     properties: Properties,
+    /// Entries before this key do not count, and their blocks may be gone.
+    pub(super) lower: Option<Bytes>,
     cache: Arc<BlockCache>,
     pub(super) counters: Arc<TableCounters>,
     resident: ArcSwapOption<Resident>,
@@ -134,12 +136,35 @@ impl Table {
             footer,
             file_size: expected_size,
             properties,
+            lower: None,
             cache,
             counters,
             resident: ArcSwapOption::empty(),
             loading: Mutex::new(()),
             used: AtomicBool::new(false),
         })
+    }
+
+    /// The same table without its entries before `lower`. Point reads do not check that: only keys
+    /// from `lower` on may be looked up.
+    #[must_use]
+    pub fn starting_at(self, lower: Option<Bytes>) -> Self {
+        Self { lower, ..self }
+    }
+
+    /// The first data block that counts.
+    pub(super) fn first_block(&self, index: &Index) -> usize {
+        let place = |lower: &Bytes| index.search(lower, Tag::newest_at(MAX_SEQUENCE));
+        self.lower.as_ref().map_or(0, place)
+    }
+
+    /// The data blocks that count.
+    pub(crate) fn live_blocks(&self) -> Result<Range<usize>> {
+        if self.lower.is_none() {
+            return Ok(0..usize::try_from(self.properties.blocks).unwrap_or(usize::MAX));
+        }
+        let index = &self.resident()?.index;
+        Ok(self.first_block(index)..index.count())
     }
 
     /// The file number.
@@ -180,7 +205,8 @@ impl Table {
     /// offsets is the approximate number of bytes between two keys.
     pub fn approximate_offset(&self, key: &[u8]) -> Result<u64> {
         let index = &self.resident()?.index;
-        Ok(index.offset(index.search(key, Tag::newest_at(MAX_SEQUENCE))))
+        let block = index.search(key, Tag::newest_at(MAX_SEQUENCE));
+        Ok(index.offset(block.max(self.first_block(index))))
     }
 
     /// The data blocks that may hold keys of `[lower, upper)`.
@@ -191,7 +217,7 @@ impl Table {
     ) -> Result<Range<usize>> {
         let index = &self.resident()?.index;
         let place = |key: &[u8]| index.search(key, Tag::newest_at(MAX_SEQUENCE));
-        let first = place(lower);
+        let first = place(lower).max(self.first_block(index));
         let end = upper.map_or(index.count(), |upper| (place(upper) + 1).min(index.count()));
         Ok(first..end.max(first))
     }
@@ -292,8 +318,9 @@ impl Table {
     /// part is a fraction of 2^64. Leaves no trace in cache and counters.
     pub(crate) fn peek_entries(&self, part: u64, most: u32) -> Result<Vec<(Vec<u8>, Tag)>> {
         let index = &self.resident()?.index;
-        let number = (u128::from(part) * index.count() as u128) >> u64::BITS;
-        let number = usize::try_from(number).unwrap_or(0);
+        let first = self.first_block(index);
+        let number = (u128::from(part) * (index.count() - first) as u128) >> u64::BITS;
+        let number = first + usize::try_from(number).unwrap_or(0);
         let block = self.peek_block(index, number)?;
         let count = u64::from(block.count());
         let chosen = (0..u64::from(most).min(count)).map(|at| {

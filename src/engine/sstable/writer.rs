@@ -115,6 +115,11 @@ impl TableWriter {
         }
     }
 
+    /// Says that the file is not empty: what it has beyond the table is cut off at the end.
+    pub fn trim_at_end(&mut self) {
+        self.sink.trim = true;
+    }
+
     /// Adds an entry, which must sort after all entries before it.
     pub fn add(&mut self, key: &[u8], tag: Tag, value: &[u8]) -> Result<()> {
         self.check(key, tag, value)?;

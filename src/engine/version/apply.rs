@@ -12,7 +12,8 @@ use crate::engine::hash::HashSeed;
 
 impl Version {
     /// The version after `edit`; `None` if the edit does not fit this version. A file that only
-    /// changes its level keeps its open reader; `open` makes the others.
+    /// changes its level keeps its open reader; `open` makes the others, also those whose smallest
+    /// key was raised.
     pub(crate) fn apply(
         &self,
         edit: &VersionEdit,
@@ -24,8 +25,12 @@ impl Version {
             removed.push(trees.get_mut(tree.index())?.take(*level as usize, *number)?);
         }
         for (tree, level, meta) in &edit.added {
-            let moved = removed.iter().find(|file| file.meta().number == meta.number).cloned();
-            let file = moved.or_else(|| open(tree.index(), meta.clone()))?;
+            let known = removed.iter().find(|file| file.meta().number == meta.number);
+            let file = match known {
+                Some(file) if file.meta() == meta => Arc::clone(file),
+                Some(file) => Arc::new(file.raised(meta.clone())),
+                None => open(tree.index(), meta.clone())?,
+            };
             let levels = trees.get_mut(tree.index())?;
             *levels = std::mem::take(levels).with_added(*level as usize, file)?;
         }

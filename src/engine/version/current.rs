@@ -15,8 +15,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::engine::files::{FileNumber, current_path};
+use crate::engine::reserve::ReserveRole;
+use crate::engine::space::DiskSpace;
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::fs::FileSystem;
+use crate::io::fs::{File, FileSystem};
 
 /// The format of the stores that this code writes, and the newest that it reads. Stores of format 1
 /// have no features; the first writable open makes them stores of this one.
@@ -27,25 +29,39 @@ const MAX_BYTES: u64 = 4096;
 
 /// Makes `number` the current manifest.
 pub fn set_current(fs: &dyn FileSystem, dir: &Path, number: FileNumber) -> Result<()> {
-    let temporary = write_temporary(fs, dir, number)?;
+    let temporary = write_temporary(fs, dir, number, None)?;
     switch(fs, dir, &temporary)
 }
 
-/// Writes and syncs the new content under a temporary name. A failure changes nothing.
-pub fn write_temporary(fs: &dyn FileSystem, dir: &Path, number: FileNumber) -> Result<PathBuf> {
+/// Writes and syncs the new content under a temporary name. A failure changes nothing. With
+/// `space`, a full disk is met from the reserve.
+pub fn write_temporary(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    number: FileNumber,
+    space: Option<&DiskSpace>,
+) -> Result<PathBuf> {
     let path = dir.join("CURRENT.tmp");
     let failed = |what: &str, e: &std::io::Error| Error::io(what, &path, e);
     if fs.exists(&path).map_err(|e| failed("look for", &e))? {
         fs.remove(&path).map_err(|e| failed("remove", &e))?;
     }
-    let file = fs.create(&path).map_err(|e| failed("create", &e))?;
-    let written = file
-        .write_all_at(render(FORMAT, number).as_bytes(), 0)
-        .map_err(|e| failed("write", &e))
-        .and_then(|()| file.sync_all().map_err(|e| failed("sync", &e)));
-    if let Err(error) = written {
-        let _ = fs.remove(&path);
-        return Err(error);
+    let content = render(FORMAT, number);
+    let fill = |file: &dyn File, trim: bool| {
+        let len = content.len() as u64;
+        file.write_all_at(content.as_bytes(), 0)
+            .and_then(|()| if trim { file.set_len(len) } else { Ok(()) })
+            .map_err(|e| failed("write", &e))
+            .and_then(|()| file.sync_all().map_err(|e| failed("sync", &e)))
+            .inspect_err(|_| _ = fs.remove(&path))
+    };
+    let created = fs.create(&path).map_err(|e| failed("create", &e));
+    match (created.and_then(|file| fill(&*file, false)), space) {
+        (Err(error), Some(space)) if error.kind() == ErrorKind::Full => {
+            let taken = space.reserve.take(ReserveRole::Current, content.len() as u64, &path)?;
+            taken.map_or(Err(error), |(file, _)| fill(&*file, true))?;
+        }
+        (written, _) => written?,
     }
     Ok(path)
 }

@@ -11,6 +11,8 @@
 //!       | 7 features (varint)                               the first field, if there are any
 //!       | 8 hash seed (u64)                                 with feature 1
 //!       | 9 added table with shortened bounds: as 4         with feature 8
+//!       | 10 added table with a raised smallest key: tree u8, level u8, shortened u8, file
+//!                                                           with feature 16
 //! ```
 //! Fields may come in any order. An unknown field or feature is an error, since skipping it could
 //! lose data.
@@ -31,8 +33,13 @@ use super::file::FileMeta;
 const HASH_SEED: u64 = 1;
 /// The feature of stores that shorten the bounds of tables.
 const SHORTENED_BOUNDS: u64 = 8;
-/// The features of the stores that this code writes. It knows no others.
+/// The feature of manifests with tables whose smallest key was raised. Only an edit that adds such a
+/// table has it.
+const RAISED_BOUNDS: u64 = 16;
+/// The features of the stores that this code writes.
 const FEATURES: u64 = HASH_SEED | SHORTENED_BOUNDS;
+/// All features that this code knows.
+const KNOWN_FEATURES: u64 = FEATURES | RAISED_BOUNDS;
 
 /// Number of levels of a tree, level 0 included.
 pub const LEVELS: usize = 7;
@@ -94,9 +101,14 @@ impl VersionEdit {
     /// Encodes the edit.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        if let Some(seed) = self.hash_seed {
+        let raised = self.added.iter().any(|(_, _, file)| file.raised);
+        let base = if self.hash_seed.is_some() { FEATURES } else { 0 };
+        let features = base | if raised { RAISED_BOUNDS } else { 0 };
+        if features != 0 {
             out.push(7);
-            put_varint(&mut out, FEATURES);
+            put_varint(&mut out, features);
+        }
+        if let Some(seed) = self.hash_seed {
             out.push(8);
             put_u64(&mut out, seed.raw());
         }
@@ -120,8 +132,12 @@ impl VersionEdit {
             put_varint(&mut out, *number);
         }
         for (tree, level, file) in &self.added {
-            let field = if file.bounds.are_shortened() { 9 } else { 4 };
-            out.extend_from_slice(&[field, tree.0, *level]);
+            let shortened = file.bounds.are_shortened();
+            if file.raised {
+                out.extend_from_slice(&[10, tree.0, *level, u8::from(shortened)]);
+            } else {
+                out.extend_from_slice(&[if shortened { 9 } else { 4 }, tree.0, *level]);
+            }
             file.encode(&mut out);
         }
         out
@@ -135,8 +151,8 @@ impl VersionEdit {
             let field = reader.u8().ok_or(BadEdit::Malformed)?;
             if field == 7 {
                 let features = reader.varint().ok_or(BadEdit::Malformed)?;
-                if features & !FEATURES != 0 {
-                    return Err(BadEdit::Features(features & !FEATURES));
+                if features & !KNOWN_FEATURES != 0 {
+                    return Err(BadEdit::Features(features & !KNOWN_FEATURES));
                 }
                 continue;
             }
@@ -157,6 +173,12 @@ impl VersionEdit {
             5 => {
                 let (tree, level) = decode_place(reader)?;
                 self.removed.push((tree, level, reader.varint()?));
+            }
+            10 => {
+                let (tree, level) = decode_place(reader)?;
+                let shortened = reader.u8().filter(|flag| *flag <= 1)? == 1;
+                let file = FileMeta { raised: true, ..FileMeta::decode(reader, shortened)? };
+                self.added.push((tree, level, file));
             }
             6 => self.trees.push(reader.bytes()?.to_vec()),
             8 => self.hash_seed = Some(HashSeed::from_raw(reader.u64()?)),
@@ -200,9 +222,9 @@ mod tests {
 
     prop_compose! {
         fn some_file()(number: u64, size: u64, smallest: Vec<u8>, largest: Vec<u8>, shortened: bool,
-                       entries: u64, tombstones: u64, seqs: (u64, u64)) -> FileMeta {
+                       entries: u64, tombstones: u64, seqs: (u64, u64), raised: bool) -> FileMeta {
             let bounds = KeyBounds::from_stored(&smallest, &largest, shortened);
-            FileMeta { number, size, bounds, entries, tombstones, min_sequence: seqs.0, max_sequence: seqs.1 }
+            FileMeta { number, size, bounds, entries, tombstones, min_sequence: seqs.0, max_sequence: seqs.1, raised }
         }
     }
 

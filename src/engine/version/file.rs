@@ -5,16 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::OnceLock;
 
+use bytes::Bytes;
+
 use super::bounds::KeyBounds;
 use super::opener::TableOpener;
-use crate::engine::entry::Sequence;
+use crate::engine::entry::{Sequence, bound};
 use crate::engine::files::FileNumber;
 use crate::engine::garbage::{Garbage, GarbageEstimate};
 use crate::engine::sstable::Table;
 use crate::error::Result;
 use crate::io::codec::{Reader, put_bytes, put_u64, put_varint};
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// The metadata of a table in the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,9 @@ pub struct FileMeta {
     pub min_sequence: Sequence,
     /// Sequence number of the newest entry.
     pub max_sequence: Sequence,
+    /// Whether the smallest key was raised: entries before it are elsewhere or gone, and their
+    /// blocks may be gone too. The other figures are those of the whole file.
+    pub raised: bool,
 }
 
 impl FileMeta {
@@ -58,30 +63,72 @@ impl FileMeta {
             tombstones: reader.varint()?,
             min_sequence: reader.u64()?,
             max_sequence: reader.u64()?,
+            raised: false,
         })
+    }
+
+    /// The metadata after everything before `key` was written elsewhere. Keys that have the same
+    /// bound as `key` all stay.
+    #[must_use]
+    pub fn raised_to(&self, key: &[u8]) -> Self {
+        let (largest, shortened) = (self.bounds.largest(), self.bounds.are_shortened());
+        let bounds = KeyBounds::from_stored(bound(key), largest, shortened);
+        Self { bounds, raised: true, ..self.clone() }
     }
 }
 
 /// A table that one or more versions use.
 ///
 /// Once an installed edit has removed the table from the store, the file is deleted with the last
-/// version that refers to it.
+/// version that refers to it. After its smallest key was raised, versions refer to the file by two
+/// `TableFile`s, and the front of the file is given back with the last version that needs it.
 pub struct TableFile {
     meta: FileMeta,
-    opener: Arc<TableOpener>,
+    file: Arc<SharedFile>,
     table: OnceLock<Arc<Table>>,
-    obsolete: AtomicBool,
+    /// Offset of the first byte of the file that this needs, as far as known.
+    start: u64,
+    /// The same for a successor with a raised smallest key.
+    next_start: AtomicU64,
     garbage_estimate: Mutex<GarbageEstimate>,
+}
+
+/// A file, and what is still needed of it.
+struct SharedFile {
+    opener: Arc<TableOpener>,
+    number: FileNumber,
+    need: Mutex<FileNeed>,
+}
+
+#[derive(Default)]
+struct FileNeed {
+    /// Where what each `TableFile` needs begins.
+    starts: Vec<u64>,
+    /// Whether no later version refers to the file.
+    obsolete: bool,
 }
 
 impl TableFile {
     /// A table whose file is opened at its first use.
     pub fn new(meta: FileMeta, opener: Arc<TableOpener>) -> Self {
+        let need = Mutex::default();
+        let file = Arc::new(SharedFile { opener, number: meta.number, need });
+        Self::sharing(meta, file, 0)
+    }
+
+    /// The same file with a raised smallest key.
+    pub fn raised(&self, meta: FileMeta) -> Self {
+        Self::sharing(meta, Arc::clone(&self.file), self.next_start.load(Ordering::Acquire))
+    }
+
+    fn sharing(meta: FileMeta, file: Arc<SharedFile>, start: u64) -> Self {
+        file.need.lock().starts.push(start);
         Self {
             meta,
-            opener,
+            file,
             table: OnceLock::new(),
-            obsolete: AtomicBool::new(false),
+            start,
+            next_start: AtomicU64::new(start),
             garbage_estimate: Mutex::new(GarbageEstimate::now(Garbage::default())),
         }
     }
@@ -103,7 +150,8 @@ impl TableFile {
     }
 
     fn open(&self) -> Result<&Arc<Table>> {
-        let table = self.opener.open(self.meta.number, self.meta.size)?;
+        let lower = self.meta.raised.then(|| Bytes::copy_from_slice(self.meta.bounds.smallest()));
+        let table = self.file.opener.open(self.meta.number, self.meta.size, lower)?;
         Ok(self.table.get_or_init(|| Arc::new(table)))
     }
 
@@ -125,20 +173,32 @@ impl TableFile {
 
     /// The path of the file.
     pub fn path(&self) -> PathBuf {
-        self.opener.path(self.meta.number)
+        self.file.opener.path(self.meta.number)
     }
 
     /// Marks the file for deletion. Call this only once the edit that removes it is durable.
     pub fn mark_obsolete(&self) {
-        self.obsolete.store(true, Ordering::Release);
+        self.file.need.lock().obsolete = true;
+    }
+
+    /// Says that a successor with a raised smallest key will not need the bytes before `start`.
+    pub fn set_next_start(&self, start: u64) {
+        self.next_start.store(start.max(self.start), Ordering::Release);
     }
 }
 
 impl Drop for TableFile {
     fn drop(&mut self) {
-        if self.obsolete.load(Ordering::Acquire) {
+        let SharedFile { opener, number, need } = &*self.file;
+        let mut need = need.lock();
+        if let Some(at) = need.starts.iter().position(|start| *start == self.start) {
+            need.starts.swap_remove(at);
+        }
+        match need.starts.iter().min() {
             // If this fails, the next open removes the file.
-            self.opener.remove(self.meta.number);
+            None if need.obsolete => opener.remove(*number),
+            Some(&start) if start > self.start => opener.discard_front(*number, start),
+            _ => {}
         }
     }
 }

@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 use crate::engine::files::{FileNumber, manifest_path};
 use crate::engine::health::Health;
+use crate::engine::reserve::ReserveRole;
+use crate::engine::space::DiskSpace;
 use crate::engine::version::current;
 use crate::engine::wal::header::{FILE_HEADER_BYTES, FileHeader, MANIFEST_MAGIC};
 use crate::engine::wal::position::LogPosition;
@@ -42,11 +44,13 @@ pub struct ManifestWriter {
     allocated: u64,
     end: u64,
     buffer: Vec<u8>,
+    space: Option<Arc<DiskSpace>>,
 }
 
 impl ManifestWriter {
     /// Creates manifest `number`, which no file has had, with its first payload. It is durable, but
     /// not the current manifest before [`ManifestWriter::make_current`]. A failure changes nothing.
+    /// With `space`, a full disk is met from the reserve.
     pub fn create(
         fs: Arc<dyn FileSystem>,
         dir: &Path,
@@ -54,9 +58,11 @@ impl ManifestWriter {
         first_payload: &[u8],
         health: Arc<Health>,
         sync_file: Arc<SyncFile>,
+        space: Option<Arc<DiskSpace>>,
     ) -> Result<Self> {
         let path = manifest_path(dir, number);
-        let file = fs.create(&path).map_err(|e| Error::io("create", &path, &e))?;
+        let needed = FILE_HEADER_BYTES + record_len(&path, first_payload)?;
+        let (file, allocated) = create_file(&*fs, &path, needed, space.as_deref())?;
         let mut writer = Self {
             fs,
             dir: dir.to_owned(),
@@ -65,9 +71,10 @@ impl ManifestWriter {
             number,
             path,
             file,
-            allocated: 0,
+            allocated,
             end: 0,
             buffer: Vec::new(),
+            space,
         };
         match writer.begin(first_payload) {
             Ok(()) => Ok(writer),
@@ -82,7 +89,6 @@ impl ManifestWriter {
         let header = FileHeader { magic: MANIFEST_MAGIC, number: self.number, size: 0 };
         let start = LogPosition::new(self.number, FILE_HEADER_BYTES);
         self.buffer = header.encode();
-        self.allocate_for(FILE_HEADER_BYTES + record_len(&self.path, first_payload)?)?;
         encode(&mut self.buffer, start, RecordKind::Data, start, first_payload);
         self.write_and_sync()?;
         self.fs.sync_dir(&self.dir).map_err(|e| Error::io("sync the directory", &self.dir, &e))
@@ -91,7 +97,8 @@ impl ManifestWriter {
     /// Makes this the current manifest. A failure before the switch changes nothing. A failure
     /// during it degrades the store, since either manifest may then be current.
     pub fn make_current(&mut self) -> Result<()> {
-        let temporary = current::write_temporary(&*self.fs, &self.dir, self.number)
+        let space = self.space.as_deref();
+        let temporary = current::write_temporary(&*self.fs, &self.dir, self.number, space)
             .inspect_err(|_| _ = self.fs.remove(&self.path))?;
         current::switch(&*self.fs, &self.dir, &temporary)
             .and_then(|()| self.sync_file.note_manifest(self.number, self.end))
@@ -141,6 +148,29 @@ impl ManifestWriter {
         self.file.sync_data().map_err(|e| failed("sync", &e))?;
         self.end += self.buffer.len() as u64;
         Ok(())
+    }
+}
+
+/// Creates the file of a manifest with room for `needed` bytes. On a full disk it comes from the
+/// reserve.
+fn create_file(
+    fs: &dyn FileSystem,
+    path: &Path,
+    needed: u64,
+    space: Option<&DiskSpace>,
+) -> Result<(Arc<dyn File>, u64)> {
+    let size = needed.next_multiple_of(GROWTH_BYTES);
+    let created = fs.create(path).map_err(|e| Error::io("create", path, &e)).and_then(|file| {
+        let allocated = file.allocate(size).map_err(|e| Error::io("allocate", path, &e));
+        allocated.map(|()| (file, size)).inspect_err(|_| _ = fs.remove(path))
+    });
+    match (created, space) {
+        (Err(error), Some(space)) if error.kind() == ErrorKind::Full => {
+            space.declare_full();
+            let taken = space.reserve.take(ReserveRole::Manifest, needed, path)?;
+            taken.ok_or(error)
+        }
+        (created, _) => created,
     }
 }
 

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::engine::files::{FileNumber, table_path};
 use crate::engine::open_files::OpenFiles;
 use crate::engine::sstable::BlockCache;
@@ -31,18 +33,27 @@ impl TableOpener {
         table_path(&self.dir, number)
     }
 
-    /// Opens table `number`, which must have exactly `size` bytes.
-    pub fn open(&self, number: FileNumber, size: u64) -> Result<Table> {
+    /// Opens table `number`, which must have exactly `size` bytes. Entries before `lower` do not
+    /// count.
+    pub fn open(&self, number: FileNumber, size: u64, lower: Option<Bytes>) -> Result<Table> {
         let path = self.path(number);
         let file = self.files.file(path.clone()).map_err(|e| Error::io("open", &path, &e))?;
-        Table::open(
+        let table = Table::open(
             Arc::new(file),
             path,
             number,
             size,
             Arc::clone(&self.cache),
             Arc::clone(&self.counters),
-        )
+        )?;
+        Ok(table.starting_at(lower))
+    }
+
+    /// Gives back the space of the first `bytes` of a table. A failure does no harm.
+    pub fn discard_front(&self, number: FileNumber, bytes: u64) {
+        if let Ok(file) = self.fs.open_write(&self.path(number)) {
+            let _ = file.discard_front(bytes);
+        }
     }
 
     /// Deletes a table that no version refers to. If that fails, the next open deletes it.

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use crate::engine::files::{FileKind, FileNumbers, log_path, manifest_path};
 use crate::engine::health::Health;
+use crate::engine::reserve::Reserve;
+use crate::engine::space::DiskSpace;
 use crate::engine::version::current::read_current;
 use crate::engine::version::manifest_file::{ManifestWriter, read_manifest};
 use crate::engine::wal::log::Log;
@@ -112,12 +114,18 @@ impl Store {
             health: health.clone(),
             sync_file: sync_file.clone(),
             max_segment_bytes: PAGE,
+            space: Arc::new(DiskSpace::new(
+                fs.clone(),
+                dir(),
+                Reserve::new(fs.clone(), dir(), &[], 0),
+                64 << 10,
+            )),
         };
         let log = Log::create(env, recovered.segments.clone())?;
         let number = numbers.allocate();
         let first = encode_cuts(&recovered.segments);
         let mut manifest =
-            ManifestWriter::create(fs.clone(), dir(), number, &first, health, sync_file)?;
+            ManifestWriter::create(fs.clone(), dir(), number, &first, health, sync_file, None)?;
         manifest.make_current()?;
         // Harmless when it fails: the cuts are recorded.
         for (number, _) in recovered.segments.iter().filter(|cut| cut.1 == 0) {

@@ -8,7 +8,7 @@
 //! - the segment of a group exists and is durable before the first byte of the group is written. So
 //!   a full disk is noticed while nothing has changed. A failed write after that degrades the
 //!   store;
-//! - groups that do not free space are appended only while the reserve exists.
+//! - groups that do not free space are refused while the store is full.
 //!
 //! Threads: one thread appends at a time, any number wait for durability, and one prepares segments
 //! in the background. Lock order: `writer`, then `pool` or `retained` or the state of durability.
@@ -51,7 +51,8 @@ pub struct Log {
 
 #[derive(Debug)]
 struct Writer {
-    segment: Segment,
+    /// `None` before the first append if there was no space for a segment.
+    segment: Option<Segment>,
     used: u64,
     buffer: Vec<u8>,
 }
@@ -63,7 +64,8 @@ impl Log {
     /// recovery would take the new records for part of the old log.
     pub fn create(env: LogEnv, older: Vec<Cut>) -> Result<Self> {
         let (pool, segment) = SegmentPool::open(&env)?;
-        let start = LogPosition::new(segment.number, FILE_HEADER_BYTES);
+        let number = segment.as_ref().map_or_else(|| env.numbers.allocate(), |s| s.number);
+        let start = LogPosition::new(number, FILE_HEADER_BYTES);
         let durability =
             Durability::new(start, env.dir.clone(), env.health.clone(), env.sync_file.clone());
         let writer = Writer { segment, used: FILE_HEADER_BYTES, buffer: Vec::new() };
@@ -82,9 +84,9 @@ impl Log {
     /// Appends one record per payload, all in one write, and returns the end of the last one. The
     /// records have then reached the operating system; [`Log::wait_durable`] waits for the device.
     ///
-    /// Fails with `Full` if the disk has no space for another segment. Nothing has changed then,
-    /// and the caller may try again later. With `use_reserve`, for groups that free space, the
-    /// reserve is used.
+    /// Fails with `Full` if the disk has no space for another segment, or if the store is full.
+    /// Nothing has changed then, and the caller may try again later. With `use_reserve`, for groups
+    /// that free space, the reserve is used.
     pub fn append(&self, payloads: &[&[u8]], use_reserve: bool) -> Result<LogPosition> {
         let needed = group_len(payloads)?;
         if needed == 0 {
@@ -92,11 +94,13 @@ impl Log {
         }
         let mut writer = self.writer.lock();
         let synced = self.durability.before_append()?;
-        if !use_reserve {
-            self.require_reserve()?;
+        if !use_reserve && self.env.space.is_full() {
+            self.env.space.reconsider()?;
         }
         let link = self.make_room(&mut writer, needed, use_reserve)?;
-        let Writer { segment, used, buffer } = &mut *writer;
+        let Writer { segment: Some(segment), used, buffer } = &mut *writer else {
+            return Err(Error::new(ErrorKind::Full, "the log has no segment"));
+        };
         let mut encoder =
             RecordEncoder { at: LogPosition::new(segment.number, *used), synced, buffer };
         if let Some(previous) = link {
@@ -113,12 +117,7 @@ impl Log {
         self.next_due.load(Ordering::Acquire) && !self.pool.has_next()
     }
 
-    /// Whether the reserve and, if it is due, the next segment exist. On a full disk they do not.
-    pub fn has_space(&self) -> bool {
-        self.pool.has_reserve() && !self.needs_preparation()
-    }
-
-    /// Creates the next segment, and the reserve if it was used. A background thread calls this. A
+    /// Creates the next segment, and what is missing of the reserve. A background thread calls this. A
     /// failure changes nothing; after `Full`, try again when there may be space.
     pub fn prepare_next(&self) -> Result<()> {
         self.durability.before_append()?;
@@ -223,7 +222,7 @@ impl Log {
     }
 
     /// Closes the log for appends, ends all waits for durability with `Closed`, and releases the
-    /// prepared segments. Does not sync.
+    /// prepared segment. Does not sync.
     pub fn close(&self) {
         self.durability.close();
         let _writer = self.writer.lock();
@@ -240,18 +239,6 @@ impl Log {
         }
     }
 
-    /// Fails with `Full` if the reserve does not exist and cannot be created. Only groups that free
-    /// space may then be appended. Any other failure does not stop a group.
-    fn require_reserve(&self) -> Result<()> {
-        if self.pool.has_reserve() {
-            return Ok(());
-        }
-        match self.pool.restore_reserve(&self.env) {
-            Err(error) if error.kind() == ErrorKind::Full => Err(error),
-            _ => Ok(()),
-        }
-    }
-
     /// Makes room for `needed` bytes in the current segment. If a new segment became current,
     /// returns the end of the one before it.
     fn make_room(
@@ -260,20 +247,23 @@ impl Log {
         needed: u64,
         use_reserve: bool,
     ) -> Result<Option<LogPosition>> {
-        if writer.segment.size - writer.used >= needed {
+        if writer.segment.as_ref().is_some_and(|segment| segment.size - writer.used >= needed) {
             return Ok(None);
         }
         let whole = needed + FILE_HEADER_BYTES + framed_len(LINK_PAYLOAD_BYTES as u64);
         let next = self.pool.take(&self.env, whole, use_reserve)?;
-        let previous = LogPosition::new(writer.segment.number, writer.used);
-        self.retained.lock().push((previous.segment, previous.offset));
-        writer.segment = next;
+        let previous = writer.segment.replace(next).map(|full| {
+            self.retained.lock().push((full.number, writer.used));
+            LogPosition::new(full.number, writer.used)
+        });
         writer.used = FILE_HEADER_BYTES;
-        Ok(Some(previous))
+        Ok(previous)
     }
 
     fn write(&self, writer: &mut Writer) -> Result<LogPosition> {
-        let Writer { segment, used, buffer } = writer;
+        let Writer { segment: Some(segment), used, buffer } = writer else {
+            return Err(Error::new(ErrorKind::Full, "the log has no segment"));
+        };
         segment.file.write_all_at(buffer, *used).map_err(|e| {
             let error = Error::io("write", &segment.path(&self.env), &e);
             self.env.health.degrade(&error)

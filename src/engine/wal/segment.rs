@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use crate::engine::files::{FileNumber, FileNumbers, log_path, temporary_path};
 use crate::engine::health::Health;
+use crate::engine::reserve::ReserveRole;
+use crate::engine::space::DiskSpace;
 use crate::engine::wal::header::{FileHeader, SEGMENT_MAGIC};
 use crate::engine::wal::sync_file::SyncFile;
 use crate::error::{Error, Result};
@@ -30,6 +32,8 @@ pub struct LogEnv {
     pub sync_file: Arc<SyncFile>,
     /// Largest size of a segment, unless a group needs more.
     pub max_segment_bytes: u64,
+    /// Tells whether the disk is full, and holds the reserve.
+    pub space: Arc<DiskSpace>,
 }
 
 /// A segment that is ready for records.
@@ -57,42 +61,14 @@ impl Segment {
         Ok(Self { number, file, size })
     }
 
-    /// The path of the file.
-    pub fn path(&self, env: &LogEnv) -> PathBuf {
-        log_path(&env.dir, self.number)
-    }
-}
-
-/// Reserved disk space that becomes a segment when the disk is full.
-///
-/// Invariant: the file has its full size, is synced, and has a temporary name. It gets a number
-/// only when it is used, since segments must be used in the order of their numbers.
-#[derive(Debug)]
-pub struct Reserve {
-    temporary: PathBuf,
-    file: Arc<dyn File>,
-    size: u64,
-}
-
-impl Reserve {
-    /// Reserves `size` bytes.
-    pub fn create(env: &LogEnv, size: u64) -> Result<Self> {
-        let temporary = temporary_path(&env.dir, env.numbers.allocate());
-        let file = allocated_file(env, &temporary, |file| {
-            file.allocate(size).map_err(|e| Error::io("allocate", &temporary, &e))
-        })?;
-        Ok(Self { temporary, file, size })
-    }
-
-    /// Size of the segment that the reserve can become.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// Turns the reserve into a segment. After a failure the reserve is gone.
-    pub fn into_segment(self, env: &LogEnv) -> Result<Segment> {
+    /// Turns a file of the reserve into a segment with room for `needed` bytes; `None` if there is
+    /// no such file.
+    pub fn from_reserve(env: &LogEnv, needed: u64) -> Result<Option<Self>> {
+        // A number of its own: segments must be used in the order of their numbers.
         let number = env.numbers.allocate();
-        let Self { temporary, file, size } = self;
+        let temporary = temporary_path(&env.dir, number);
+        let taken = env.space.reserve.take(ReserveRole::Log, needed, &temporary)?;
+        let Some((file, size)) = taken else { return Ok(None) };
         let ready = write_header(&*file, &temporary, number, size)
             .and_then(|()| file.sync_all().map_err(|e| Error::io("sync", &temporary, &e)));
         if let Err(error) = ready {
@@ -100,12 +76,12 @@ impl Reserve {
             return Err(error);
         }
         name_segment(env, &temporary, number)?;
-        Ok(Segment { number, file, size })
+        Ok(Some(Self { number, file, size }))
     }
 
-    /// Releases the space.
-    pub fn release(self, env: &LogEnv) {
-        forget(env, &self.temporary);
+    /// The path of the file.
+    pub fn path(&self, env: &LogEnv) -> PathBuf {
+        log_path(&env.dir, self.number)
     }
 }
 

@@ -1,51 +1,47 @@
-//! Prepared segments: the next one, and a reserve for a full disk.
+//! Prepared segments: the next one, or one of the reserve on a full disk.
 //!
 //! A lock is held while a segment is created, on purpose. An append that needs the next segment
 //! waits for the one in progress instead of creating another, and segments are used in the order of
 //! their numbers. Appends take the lock only to change segments.
 
-use crate::engine::wal::segment::{LogEnv, Reserve, Segment, forget};
+use crate::engine::wal::segment::{LogEnv, Segment, forget};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 
-/// Size of the first segment and of the reserve, unless the largest segment is smaller.
+/// Size of the first segment, unless the largest segment is smaller.
 pub const FIRST_SEGMENT_BYTES: u64 = 1 << 20;
 
 /// Segment sizes that a group determines are rounded up to whole pages.
 const PAGE_BYTES: u64 = 4096;
 
-/// The next segment and the reserve.
+/// The next segment.
 #[derive(Debug)]
 pub struct SegmentPool {
     state: Mutex<PoolState>,
     has_next: AtomicBool,
-    has_reserve: AtomicBool,
 }
 
 #[derive(Debug)]
 struct PoolState {
     next: Option<Segment>,
-    reserve: Option<Reserve>,
     next_size: u64,
 }
 
 impl SegmentPool {
-    /// Creates the first segment, and the reserve if there is space for it.
-    pub fn open(env: &LogEnv) -> Result<(Self, Segment)> {
-        let size = FIRST_SEGMENT_BYTES.min(env.max_segment_bytes).max(PAGE_BYTES);
-        let state = PoolState { next: None, reserve: None, next_size: size };
-        let has = || AtomicBool::new(false);
-        let pool = Self { state: Mutex::new(state), has_next: has(), has_reserve: has() };
-        let first = pool.take(env, 0, false)?;
-        match pool.restore_reserve(env) {
-            Err(error) if error.kind() != ErrorKind::Full => Err(error),
-            _ => Ok((pool, first)),
+    /// Takes the first segment, from the reserve if there is no other space; `None` if there is no
+    /// space at all. A store opens nevertheless.
+    pub fn open(env: &LogEnv) -> Result<(Self, Option<Segment>)> {
+        let state = PoolState { next: None, next_size: least_size(env) };
+        let pool = Self { state: Mutex::new(state), has_next: AtomicBool::new(false) };
+        match pool.take(env, 0, true) {
+            Err(error) if error.kind() == ErrorKind::Full => Ok((pool, None)),
+            first => Ok((pool, Some(first?))),
         }
     }
 
-    /// Takes a segment with room for `needed` bytes: the prepared one, a new one, or the reserve if
-    /// the disk is full and `use_reserve` is set.
+    /// Takes a segment with room for `needed` bytes: the prepared one, a new one, or one of the
+    /// reserve if the disk is full and `use_reserve` is set.
     pub fn take(&self, env: &LogEnv, needed: u64, use_reserve: bool) -> Result<Segment> {
         let mut state = self.state.lock();
         let taken = state.take(env, needed, use_reserve);
@@ -53,20 +49,12 @@ impl SegmentPool {
         taken
     }
 
-    /// Creates the next segment, after the reserve if that does not exist.
+    /// Creates the next segment, after the reserve if some of that is missing.
     pub fn prepare(&self, env: &LogEnv) -> Result<()> {
         let mut state = self.state.lock();
-        let prepared = state.restore_reserve(env).and_then(|()| state.prepare(env));
+        let prepared = env.space.reserve.refill().and_then(|()| state.prepare(env));
         self.publish(&state);
         prepared
-    }
-
-    /// Creates the reserve if it does not exist.
-    pub fn restore_reserve(&self, env: &LogEnv) -> Result<()> {
-        let mut state = self.state.lock();
-        let restored = state.restore_reserve(env);
-        self.publish(&state);
-        restored
     }
 
     /// Whether the next segment is ready.
@@ -74,27 +62,22 @@ impl SegmentPool {
         self.has_next.load(Ordering::Acquire)
     }
 
-    /// Whether the reserve exists.
-    pub fn has_reserve(&self) -> bool {
-        self.has_reserve.load(Ordering::Acquire)
-    }
-
-    /// Removes both. Nothing will be appended any more.
+    /// Removes the next segment. Nothing will be appended any more.
     pub fn release(&self, env: &LogEnv) {
         let mut state = self.state.lock();
         if let Some(next) = state.next.take() {
             forget(env, &next.path(env));
-        }
-        if let Some(reserve) = state.reserve.take() {
-            reserve.release(env);
         }
         self.publish(&state);
     }
 
     fn publish(&self, state: &PoolState) {
         self.has_next.store(state.next.is_some(), Ordering::Release);
-        self.has_reserve.store(state.reserve.is_some(), Ordering::Release);
     }
+}
+
+fn least_size(env: &LogEnv) -> u64 {
+    FIRST_SEGMENT_BYTES.min(env.max_segment_bytes).max(PAGE_BYTES)
 }
 
 impl PoolState {
@@ -103,8 +86,12 @@ impl PoolState {
             return Ok(next);
         }
         let created = match self.create(env, needed) {
-            Err(error) if error.kind() == ErrorKind::Full && use_reserve => {
-                self.take_reserve(env, needed, &error)
+            Err(error) if error.kind() == ErrorKind::Full => {
+                env.space.declare_full();
+                match use_reserve {
+                    true => self.take_reserve(env, needed, &error),
+                    false => Err(error),
+                }
             }
             created => created,
         }?;
@@ -116,30 +103,22 @@ impl PoolState {
     }
 
     fn take_reserve(&mut self, env: &LogEnv, needed: u64, full: &Error) -> Result<Segment> {
-        match self.reserve.take_if(|reserve| reserve.size() >= needed) {
-            Some(reserve) => reserve.into_segment(env),
-            None => Err(full.clone()),
-        }
+        Segment::from_reserve(env, needed)?.ok_or_else(|| full.clone())
     }
 
     fn create(&mut self, env: &LogEnv, needed: u64) -> Result<Segment> {
-        let size = self.next_size.max(needed.next_multiple_of(PAGE_BYTES));
+        let least = least_size(env).max(needed.next_multiple_of(PAGE_BYTES));
+        let size = env.space.segment_bytes(self.next_size.max(least), least)?;
         let segment = Segment::create(env, size)?;
-        self.next_size = (self.next_size * 2).min(env.max_segment_bytes.max(PAGE_BYTES));
+        // Sizes double while there is space.
+        let grown = size.min(self.next_size.max(least)) * 2;
+        self.next_size = grown.min(env.max_segment_bytes).max(least_size(env));
         Ok(segment)
     }
 
     fn prepare(&mut self, env: &LogEnv) -> Result<()> {
         if self.next.is_none() {
             self.next = Some(self.create(env, 0)?);
-        }
-        Ok(())
-    }
-
-    fn restore_reserve(&mut self, env: &LogEnv) -> Result<()> {
-        if self.reserve.is_none() {
-            let size = FIRST_SEGMENT_BYTES.min(env.max_segment_bytes).max(PAGE_BYTES);
-            self.reserve = Some(Reserve::create(env, size)?);
         }
         Ok(())
     }

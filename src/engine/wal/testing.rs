@@ -12,6 +12,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::engine::files::FileNumbers;
 use crate::engine::health::Health;
+use crate::engine::reserve::Reserve;
+use crate::engine::space::DiskSpace;
 use crate::engine::wal::position::{Cut, LogPosition};
 use crate::engine::wal::recovery::{Recovered, recover};
 use crate::engine::wal::segment::LogEnv;
@@ -152,7 +154,16 @@ pub(crate) fn env(fs: &TestFs, first_number: u64, max_segment_bytes: u64) -> Log
         health: Arc::new(Health::default()),
         sync_file: Arc::new(SyncFile::open(fs.io(), dir()).unwrap()),
         max_segment_bytes,
+        space: space(fs, max_segment_bytes),
     }
+}
+
+/// The disk space of `fs`, with a complete reserve.
+fn space(fs: &TestFs, segment_bytes: u64) -> Arc<DiskSpace> {
+    let names = fs.mem.list(dir()).unwrap();
+    let reserve = Reserve::new(fs.shared(), dir(), &names, segment_bytes.min(1 << 20));
+    reserve.refill().unwrap();
+    Arc::new(DiskSpace::new(fs.shared(), dir(), reserve, 64 << 10))
 }
 
 /// The payloads recovery hands out, and what it says of them.

@@ -53,6 +53,14 @@ impl Content {
         }
     }
 
+    /// Zeros the first `len` bytes, current and durable.
+    pub(super) fn discard_front(&mut self, len: u64) {
+        self.current.discard_front(len);
+        self.durable.discard_front(len.min(self.durable.len()));
+        // Bytes written to the front before would come back with the next sync.
+        self.sync();
+    }
+
     pub(super) fn sync(&mut self) {
         for change in self.unsynced.drain(..) {
             let range = match change {

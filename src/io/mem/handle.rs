@@ -245,6 +245,11 @@ impl FileSystem for MemFs {
         !self.0.tree.read().tracked
     }
 
+    fn free_bytes(&self, _: &Path) -> Option<u64> {
+        let tree = self.0.tree.read();
+        (tree.capacity < u64::MAX).then(|| tree.capacity.saturating_sub(tree.used))
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.sync(dir, |tree| tree.sync_dir(dir))
     }
@@ -340,6 +345,11 @@ impl File for MemFile {
     fn allocate(&self, len: u64) -> io::Result<()> {
         self.must_be_writable(Errno::BADF)?;
         self.fs.0.tree.write().allocate(self.id, len)
+    }
+
+    fn discard_front(&self, len: u64) -> io::Result<()> {
+        self.must_be_writable(Errno::BADF)?;
+        self.fs.0.tree.write().discard_front(self.id, len)
     }
 }
 

@@ -68,6 +68,15 @@ impl Pages {
         }
     }
 
+    /// Zeros the first `len` bytes.
+    pub(super) fn discard_front(&mut self, len: u64) {
+        let (last, within) = locate(len.min(self.len));
+        self.pages.iter_mut().take(last).for_each(|page| *page = None);
+        if self.pages.get(last).is_some_and(Option::is_some) {
+            self.page_mut(last).get_mut(..within).unwrap_or_default().fill(0);
+        }
+    }
+
     pub(super) fn grow_to(&mut self, len: u64) {
         if len > self.len {
             self.set_len(len);

@@ -1,6 +1,6 @@
 //! Writes within the capacity, and freeing the space of files.
 //!
-//! Invariant: `used` is the sum of the lengths of the files that have a name or an open handle. It
+//! Invariant: `used` is the sum of the space of the files that have a name or an open handle. It
 //! exceeds the capacity only after the capacity was lowered.
 
 use std::collections::BTreeSet;
@@ -37,13 +37,29 @@ impl Tree {
         if new_len > MAX_FILE_LEN {
             return Err(Errno::FBIG.into());
         }
-        let content = &mut self.files.get_mut(&id).ok_or(Errno::BADF)?.content;
+        let file = self.files.get_mut(&id).ok_or(Errno::BADF)?;
+        let (before, content) = (file.space(), &mut file.content);
         let len = content.current().len();
         if new_len > len && new_len - len > self.capacity.saturating_sub(self.used) {
             return Err(Errno::NOSPC.into());
         }
         content.set_len(new_len, self.tracked);
-        self.used = self.used - len + new_len;
+        file.discarded = file.discarded.min(new_len);
+        self.used = self.used - before + file.space();
+        Ok(())
+    }
+
+    /// Zeros the front at once, also what is durable: a crash does not bring it back.
+    pub(super) fn discard_front(&mut self, id: FileId, len: u64) -> io::Result<()> {
+        let file = self.files.get_mut(&id).ok_or(Errno::BADF)?;
+        if file.names > 1 {
+            return Ok(());
+        }
+        let before = file.space();
+        let len = len.min(file.content.current().len());
+        file.content.discard_front(len);
+        file.discarded = file.discarded.max(len);
+        self.used = self.used - before + file.space();
         Ok(())
     }
 
@@ -67,7 +83,7 @@ impl Tree {
         let Some(file) = self.files.get_mut(&id) else { return };
         file.handles = file.handles.saturating_sub(1);
         if !file.takes_space() {
-            self.used -= file.content.current().len();
+            self.used -= file.space();
         }
         if !self.tracked {
             self.empty_limbo();
@@ -83,7 +99,7 @@ impl Tree {
                 return;
             }
             if !file.takes_space() {
-                self.used -= file.content.current().len();
+                self.used -= file.space();
             }
         }
         self.limbo.insert(entry);
@@ -115,6 +131,6 @@ impl Tree {
     /// Recomputes `used`, after many files were removed or replaced.
     pub(super) fn recount_used(&mut self) {
         let files = self.files.values().filter(|file| file.takes_space());
-        self.used = files.map(|file| file.content.current().len()).sum();
+        self.used = files.map(Inode::space).sum();
     }
 }

@@ -31,11 +31,18 @@ pub(super) struct Inode {
     pub(super) content: Content,
     pub(super) names: u32,
     pub(super) handles: u32,
+    /// Bytes at the front whose space was given back.
+    pub(super) discarded: u64,
 }
 
 impl Inode {
     pub(super) fn takes_space(&self) -> bool {
         self.names > 0 || self.handles > 0
+    }
+
+    /// Bytes of disk space of the file while it takes any.
+    pub(super) fn space(&self) -> u64 {
+        self.content.current().len().saturating_sub(self.discarded)
     }
 }
 

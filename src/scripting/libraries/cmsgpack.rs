@@ -33,6 +33,7 @@ pub(super) fn library(lua: &Lua) -> mlua::Result<Table> {
     Ok(table)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape of a function that Lua calls")]
 fn pack(lua: &Lua, args: MultiValue) -> mlua::Result<mlua::LuaString> {
     if args.is_empty() {
         return Err(bad_argument(lua, 0, "pack", "MessagePack pack needs input."));
@@ -80,7 +81,7 @@ fn pack_number(out: &mut Vec<u8>, number: f64) {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     #[expect(clippy::cast_possible_truncation, reason = "it is compared afterwards")]
     #[expect(clippy::cast_precision_loss, reason = "it is compared afterwards")]
-    let whole = (number >= -LIMIT && number < LIMIT && number as i64 as f64 == number)
+    let whole = ((-LIMIT..LIMIT).contains(&number) && number as i64 as f64 == number)
         .then_some(number as i64);
     if let Some(whole) = whole {
         return pack_integer(out, whole);
@@ -104,7 +105,7 @@ fn pack_integer(out: &mut Vec<u8>, number: i64) {
         0..=0xFFFF => (Some(0xCD), 2),
         0..=0xFFFF_FFFF => (Some(0xCE), 4),
         0.. => (Some(0xCF), 8),
-        -0x80..=-1 => (Some(0xD0), 1),
+        -0x80..=-33 => (Some(0xD0), 1),
         -0x8000..=-1 => (Some(0xD1), 2),
         -0x8000_0000..=-1 => (Some(0xD2), 4),
         _ => (Some(0xD3), 8),

@@ -152,6 +152,7 @@ fn to_integer(number: f64) -> u64 {
     if number < 0.0 { (number as i64).cast_unsigned() } else { number as u64 }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape of a function that Lua calls")]
 fn pack(lua: &Lua, args: MultiValue) -> mlua::Result<LuaString> {
     let format = string(lua, &args, 1, "pack")?;
     let format = format.as_bytes();
@@ -199,6 +200,7 @@ fn pack(lua: &Lua, args: MultiValue) -> mlua::Result<LuaString> {
     lua.create_string(out)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape of a function that Lua calls")]
 fn unpack(lua: &Lua, args: MultiValue) -> mlua::Result<MultiValue> {
     let format = string(lua, &args, 1, "unpack")?;
     let format = format.as_bytes();
@@ -268,6 +270,7 @@ fn integer(bytes: &[u8], big: bool, signed: bool) -> Value {
     Value::Number(number)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape of a function that Lua calls")]
 fn size(lua: &Lua, args: MultiValue) -> mlua::Result<i64> {
     let format = string(lua, &args, 1, "size")?;
     let format = format.as_bytes();

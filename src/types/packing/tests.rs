@@ -192,7 +192,7 @@ fn what_a_transaction_could_not_write_again_has_rows() {
 /// The space reserved for removals on a full disk is a segment of the log.
 #[test]
 fn members_can_be_removed_on_a_full_disk_however_small_the_log() {
-    let fs = Arc::new(MemFs::untracked());
+    let fs = Arc::new(MemFs::new());
     let packing = Options { packed_max_members: 1024, packed_max_bytes: 16 << 10, ..unpacked() };
     let options = Options { log_segment_bytes: 4 << 10, sync: SyncMode::Off, ..packing };
     let clock = Arc::new(ManualClock::at(1_000_000));

@@ -46,6 +46,7 @@ fn file_between(number: u64, bounds: KeyBounds, size: u64, tombstones: u64) -> A
         tombstones,
         min_sequence: number,
         max_sequence: number,
+        raised: false,
     };
     Arc::new(TableFile::new(meta, Arc::new(opener)))
 }

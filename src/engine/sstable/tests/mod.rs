@@ -4,4 +4,5 @@ mod behaviour;
 mod damage;
 mod golden;
 mod model;
+mod raised;
 mod support;

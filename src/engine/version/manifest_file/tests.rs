@@ -24,7 +24,7 @@ impl Store {
 
     fn create(&self, number: FileNumber, first: &[u8]) -> Result<ManifestWriter> {
         let (health, sync_file) = (self.health.clone(), self.sync_file.clone());
-        ManifestWriter::create(self.fs.shared(), dir(), number, first, health, sync_file)
+        ManifestWriter::create(self.fs.shared(), dir(), number, first, health, sync_file, None)
     }
 }
 

@@ -1,0 +1,338 @@
+//! A full disk is no one-way street: on a real file system that is too small, everything that frees
+//! space goes through, writes come back by it, and the store closes, opens and survives kill -9 at
+//! any moment. Nobody frees space from outside.
+//!
+//! Before there was a reserve that lasts, a third of the deletes were refused, writes never came
+//! back, and the store did not open again.
+//!
+//! `LSMKV_FULL_DISK_MB` sets the size of the file system, `LSMKV_FULL_DISK_KILLS` the number of
+//! kills, `LSMKV_SEED` when they happen. From 300 MB on the options are the default ones.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may"
+)]
+
+#[path = "toolchain/programs.rs"]
+mod programs;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use lsmkv::io::splitmix::SplitMix64;
+use lsmkv::{Db, ErrorKind, Options};
+use programs::skip;
+
+const CHILD_DIR: &str = "LSMKV_TEST_FULL_DISK_DIR";
+
+fn number_from_env(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+/// A file system of its own, unmounted at the end.
+struct Mount {
+    dir: PathBuf,
+    _scratch: tempfile::TempDir,
+}
+
+impl Mount {
+    fn tmpfs(mb: u64) -> Option<Self> {
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path().join("mount");
+        std::fs::create_dir(&dir).unwrap();
+        let size = format!("size={mb}m");
+        let mounted = run("mount", &["-t", "tmpfs", "-o", &size, "tmpfs", dir.to_str()?]);
+        mounted.then(|| Self { dir, _scratch: scratch })
+    }
+
+    fn ext4(mb: u64) -> Option<Self> {
+        let scratch = tempfile::tempdir().unwrap();
+        let (dir, image) = (scratch.path().join("mount"), scratch.path().join("image"));
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::File::create(&image).unwrap().set_len(mb << 20).unwrap();
+        let made = run("mkfs.ext4", &["-q", "-F", image.to_str()?])
+            && run("mount", &["-o", "loop", image.to_str()?, dir.to_str()?]);
+        made.then(|| Self { dir, _scratch: scratch })
+    }
+
+    fn store(&self) -> PathBuf {
+        self.dir.join("store")
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        run("umount", &[self.dir.to_str().unwrap()]);
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) -> bool {
+    let output = Command::new(program).args(arguments).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+fn options(mb: u64) -> Options {
+    let (budget, segment) = if mb < 48 { (4 << 20, 256 << 10) } else { (24 << 20, 2 << 20) };
+    match mb >= 300 {
+        true => Options::default(),
+        false => Options {
+            memory_budget: budget,
+            log_segment_bytes: segment,
+            table_bytes: segment,
+            ..Options::default()
+        },
+    }
+}
+
+/// Opens the store. A failure shows what takes the space.
+fn open(mount: &Mount, mb: u64) -> Db {
+    Db::open(mount.store(), options(mb)).unwrap_or_else(|error| {
+        let files = std::fs::read_dir(mount.store()).unwrap().map(|entry| {
+            let entry = entry.unwrap();
+            format!("{} {}", entry.file_name().display(), entry.metadata().unwrap().len())
+        });
+        let mut files: Vec<_> = files.collect();
+        files.sort();
+        panic!("{error:?}\n{}", files.join("\n"))
+    })
+}
+
+fn key(n: u64) -> Vec<u8> {
+    // Spread over the key space, so that deletes hit all tables.
+    format!("key:{:020}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).into_bytes()
+}
+
+fn value(n: u64) -> Vec<u8> {
+    let mut random = SplitMix64::new(n);
+    let len = 100 + random.below(800);
+    (0..len).map(|_| u8::try_from(random.below(256)).unwrap()).collect()
+}
+
+/// Writes from key `next` on until the disk is full for good, and returns the first key that was
+/// refused.
+fn fill(db: &Db, mut next: u64, mut each: impl FnMut(u64)) -> u64 {
+    let mut refused = 0;
+    while refused < 3 {
+        match db.set(&key(next), &value(next)) {
+            Ok(()) => {
+                each(next);
+                (next, refused) = (next + 1, 0);
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Full, "{error:?}");
+                refused += 1;
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+    next
+}
+
+/// Deletes a share of the keys, none of which may be refused.
+fn delete(db: &Db, keys: std::ops::Range<u64>, percent: u64, mut each: impl FnMut(u64)) -> i64 {
+    let mut deleted = 0;
+    for n in keys.filter(|n| n % 100 < percent) {
+        let gone = db.del(&[&key(n)]);
+        deleted += gone.unwrap_or_else(|error| panic!("delete {n} was refused: {error:?}"));
+        each(n);
+    }
+    deleted
+}
+
+/// Waits until writes are accepted, and returns how long that took.
+fn resumes(db: &Db, limit: Duration) -> Duration {
+    let begun = Instant::now();
+    let mut accepted = 0;
+    while accepted < 100 {
+        match db.set(format!("new:{accepted}").as_bytes(), &value(accepted)) {
+            Ok(()) => accepted += 1,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Full, "{error:?}");
+                assert!(begun.elapsed() < limit, "writes do not resume: {error:?}");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+    begun.elapsed()
+}
+
+fn check(db: &Db, when: &str) {
+    assert_eq!(db.check().unwrap(), Vec::<String>::new(), "{when}");
+}
+
+fn survivors_read_right(db: &Db, keys: std::ops::Range<u64>, percent: u64, when: &str) {
+    for n in keys {
+        let found = db.get(&key(n)).unwrap();
+        let expected = (n % 100 >= percent).then(|| value(n));
+        assert!(found.as_deref() == expected.as_deref(), "{when}: key {n} reads wrong");
+    }
+}
+
+/// Fills the disk, deletes a share of the keys, and goes on.
+fn story(mount: &Mount, mb: u64, percent: u64) {
+    let db = open(mount, mb);
+    let begun = Instant::now();
+    let keys = 0..fill(&db, 0, |_| ());
+    let filled = begun.elapsed();
+    survivors_read_right(&db, 0..100.min(keys.end), 0, "on the full disk");
+    let begun = Instant::now();
+    let deleted = delete(&db, keys.clone(), percent, |_| ());
+    let took = begun.elapsed();
+    let resumed = resumes(&db, Duration::from_secs(5));
+    println!(
+        "{mb} MB, {percent}%: {} keys in {filled:?}, {deleted} deleted in {took:?}, writes came \
+         back after {resumed:?}",
+        keys.end
+    );
+    survivors_read_right(&db, keys.clone(), percent, "after the deletes");
+    check(&db, "after the deletes");
+    db.close().unwrap();
+    let db = open(mount, mb);
+    survivors_read_right(&db, keys.clone(), percent, "reopened");
+    check(&db, "reopened");
+    // Again, and this time the store is closed and opened while the disk is full.
+    let end = fill(&db, keys.end, |_| ());
+    db.close().unwrap();
+    drop(db);
+    let db = open(mount, mb);
+    survivors_read_right(&db, keys.end..end, 0, "opened on a full disk");
+    delete(&db, 0..end, 100, |_| ());
+    resumes(&db, Duration::from_secs(5));
+    db.close().unwrap();
+}
+
+fn on(mount: Option<Mount>, name: &str, mb: u64, percent: u64) {
+    match mount {
+        Some(mount) => story(&mount, mb, percent),
+        None => skip(name, "a file system cannot be mounted here"),
+    }
+}
+
+fn megabytes() -> u64 {
+    number_from_env("LSMKV_FULL_DISK_MB", 48)
+}
+
+#[test]
+fn every_delete_goes_through_on_a_full_tmpfs_and_writes_come_back() {
+    for percent in [100, 60] {
+        on(Mount::tmpfs(megabytes()), "full_disk::tmpfs", megabytes(), percent);
+    }
+}
+
+#[test]
+fn every_delete_goes_through_on_a_full_ext4_and_writes_come_back() {
+    for percent in [100, 60] {
+        on(Mount::ext4(megabytes()), "full_disk::ext4", megabytes(), percent);
+    }
+}
+
+const KILL_MB: u64 = 24;
+
+/// Not a test of its own: what the children run. Fills and empties the store until it is killed, and
+/// says what was acknowledged.
+#[test]
+fn child_that_fills_the_disk_until_it_is_killed() {
+    let Ok(dir) = std::env::var(CHILD_DIR) else { return };
+    let out = std::cell::RefCell::new(std::io::stdout().lock());
+    let say = |text: String| {
+        let mut out = out.borrow_mut();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).unwrap();
+    };
+    say("\nopening\n".to_owned());
+    let db = Db::open(Path::new(&dir), options(KILL_MB)).unwrap();
+    let first = number_from_env("LSMKV_TEST_FULL_DISK_FIRST", 0);
+    let mut next = first;
+    for round in 0.. {
+        say(format!("opened {next}\n"));
+        next = fill(&db, next, |n| say(format!("set {n}\n")));
+        let percent = if round % 2 == 0 { 60 } else { 100 };
+        delete(&db, 0..next, percent, |n| say(format!("del {n}\n")));
+        resumes(&db, Duration::from_secs(10));
+    }
+}
+
+/// What the child has done for sure, and the operation that may or may not have happened.
+#[derive(Default)]
+struct Acknowledged {
+    keys: BTreeMap<u64, bool>,
+    next: u64,
+    /// Children killed since the last comparison: each may have done one thing more.
+    killed: usize,
+}
+
+fn run_and_kill(dir: &Path, known: &mut Acknowledged, after: Duration) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_that_fills_the_disk_until_it_is_killed", "--nocapture"])
+        .env(CHILD_DIR, dir)
+        .env("LSMKV_TEST_FULL_DISK_FIRST", known.next.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    let reader = std::thread::spawn(move || out.lines().map_while(Result::ok).collect::<Vec<_>>());
+    std::thread::sleep(after);
+    let ended = child.try_wait().unwrap();
+    child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let lines = reader.join().unwrap();
+    known.killed += 1;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(ended.is_none(), "the child ended by itself: {complaint}");
+    for line in lines {
+        let Some((what, n)) = line.split_once(' ') else { continue };
+        let Ok(n) = n.parse::<u64>() else { continue };
+        match what {
+            "set" => _ = known.keys.insert(n, true),
+            "del" => _ = known.keys.insert(n, false),
+            _ => continue,
+        }
+        known.next = known.next.max(n + 1);
+    }
+}
+
+/// Everything acknowledged is there. Each child may have deleted one key more.
+fn compare(db: &Db, known: &mut Acknowledged, when: &str) {
+    let mut differences = Vec::new();
+    for (&n, &is_set) in &known.keys {
+        let found = db.get(&key(n)).unwrap();
+        let expected = is_set.then(|| value(n));
+        if found.as_deref() != expected.as_deref() {
+            differences.push((n, is_set, found.is_some()));
+        }
+    }
+    assert!(differences.len() <= known.killed, "{when}: {differences:?}");
+    assert!(differences.iter().all(|(_, is_set, found)| *is_set && !*found), "{when}");
+    known.keys.retain(|n, _| db.exists(&[&key(*n)]).unwrap() > 0);
+    known.killed = 0;
+}
+
+#[test]
+fn a_store_on_a_full_disk_survives_kill_9_at_any_moment() {
+    let Some(mount) = Mount::tmpfs(KILL_MB) else {
+        return skip("full_disk::kill", "a file system cannot be mounted here");
+    };
+    let kills = number_from_env("LSMKV_FULL_DISK_KILLS", 6);
+    let seed = number_from_env("LSMKV_SEED", 1);
+    let mut random = SplitMix64::new(seed);
+    let mut known = Acknowledged::default();
+    for kill in 0..kills {
+        let when = format!("kill {kill}, LSMKV_SEED={seed}");
+        run_and_kill(&mount.store(), &mut known, Duration::from_millis(random.below(1200)));
+        if random.below(2) == 0 {
+            continue;
+        }
+        let db = open(&mount, KILL_MB);
+        compare(&db, &mut known, &when);
+        check(&db, &when);
+        match random.below(2) {
+            0 => db.close().unwrap(),
+            _ => drop(db),
+        }
+    }
+}
