@@ -7,11 +7,9 @@ import subprocess
 import tempfile
 
 OK = "ok"
-# Lines in which a server refused something: the cause behind "nothing came".
-REFUSALS = [
-    re.compile(r"(unknown (?:sub)?command ['\"`][\w| ]+['\"`])", re.IGNORECASE),
-    re.compile(r"((?:ERR|NOPROTO|NOSCRIPT|WRONGTYPE) [^\n]*)"),
-]
+# What a server refused: the cause behind "nothing came".
+UNKNOWN = re.compile(r"unknown (?:sub)?command ['\"`]([\w| ]+)['\"`]", re.IGNORECASE)
+REFUSAL = re.compile(r"(?:ERR|NOPROTO|NOSCRIPT|WRONGTYPE) [^\n]*")
 # What differs from run to run.
 CHANGING = [
     (re.compile(r"\b127\.0\.0\.1:\d+"), "the server"),
@@ -30,15 +28,15 @@ def one_line(text):
 
 
 def reason(output, otherwise):
-    """The line FAILED of a scenario, and what a server refused if that says more."""
+    """The line FAILED of a scenario, or commands that the server does not know."""
     failed = re.findall(r"(?m)^FAILED (.*)$", output)
     told = failed[-1] if failed else otherwise
-    for pattern in REFUSALS:
-        if pattern.search(told):
-            return one_line(told)
-        found = pattern.search(output)
-        if found:
-            return one_line("%s (%s)" % (told, found.group(1)))
+    unknown = sorted({name.upper() for name in UNKNOWN.findall(output)})
+    if unknown:
+        return "unknown command: " + ", ".join(unknown)
+    refused = REFUSAL.search(output)
+    if refused and not REFUSAL.search(told):
+        told += " (%s)" % refused.group()
     return one_line(told)
 
 

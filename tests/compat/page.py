@@ -6,7 +6,6 @@ CI runs it to find a page that differs from the results.
 
 import json
 import os
-import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -37,16 +36,10 @@ def cell(outcome):
     return "-" if outcome is None else "yes" if outcome == "ok" else "**no**"
 
 
-def short_reason(reason):
-    """The command that is missing, if that is the reason; else the whole line."""
-    found = re.search(r"unknown (?:sub)?command '([\w| ]+)'", reason)
-    return "no %s" % found.group(1).upper() if found else reason
-
-
 def note(row):
     """The reasons, each once, and what Redis has for it."""
     failed = [row[place] for place in ("server", "in process") if row[place] not in (None, "ok")]
-    reasons = list(dict.fromkeys(map(short_reason, failed)))
+    reasons = list(dict.fromkeys(failed))
     if reasons and row["needs"]:
         reasons.append("needs " + row["needs"])
     return "; ".join(reasons)

@@ -196,7 +196,7 @@ ROWS = [
         "dogpile",
         [
             ("cached", "values", {}),
-            ("distributed_lock", "one computation for many", {"limit": 20}),
+            ("distributed_lock", "one computation for many", {"limit": 15}),
         ],
         in_process=True,
         short=True,

@@ -1,6 +1,7 @@
 """python-socketio: servers that share their clients, and a process that only emits."""
 
 import asyncio
+import logging
 
 import socketio
 from aiohttp import web
@@ -11,7 +12,7 @@ from scenario import equal, main
 async def serve(place):
     """Starts a server on a free port; returns it and its address."""
     server = socketio.AsyncServer(
-        async_mode="aiohttp", client_manager=socketio.AsyncRedisManager(place.url, logger=True)
+        async_mode="aiohttp", client_manager=socketio.AsyncRedisManager(place.url, logger=logging.getLogger())
     )
     app = web.Application()
     server.attach(app)
