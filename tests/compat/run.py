@@ -99,7 +99,8 @@ class Matrix:
                 told.append("%-10s %s: %s" % (place, row.name, found[place]))
                 if self.given.only and found[place] != outcome.OK:
                     told.append(output)
-        print("\n".join(told), flush=True)
+        if told:
+            print("\n".join(told), flush=True)
         return found
 
     def run_all(self):
