@@ -93,7 +93,8 @@ async fn asynchronous(url: &str) -> Outcome {
     seen.sort_unstable();
     equal(seen, (1..=50).collect())?;
     let mut taker = client.get_multiplexed_async_connection().await?;
-    let taken = tokio::spawn(async move { taker.blpop::<_, (String, String)>("queue", 10.0).await });
+    let taken =
+        tokio::spawn(async move { taker.blpop::<_, (String, String)>("queue", 10.0).await });
     tokio::time::sleep(Duration::from_millis(200)).await;
     () = db.clone().rpush("queue", "job").await?;
     equal(taken.await??, ("queue".into(), "job".into()))
