@@ -26,7 +26,7 @@ INCLUDES := -Iinclude -Ibindings/cpp
 
 .PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server \
 	torture loom shuttle miri sanitizers coverage fuzz deny generate install uninstall clean setup \
-	figures \
+	figures compat \
 	instructions instructions-accept
 
 # cargo uses all cores by itself, and its builds write to the same files.
@@ -106,6 +106,12 @@ instructions-accept: shared
 # Writes the table of commands in README.md from bench/results/commands.json.
 figures:
 	$(PYTHON) scripts/figures.py
+
+# Uses real programs, installed from the package registries, on the server and in process, and writes
+# what works to docs/COMPATIBILITY.md: some five minutes.
+compat: setup shared cli
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/compat/run.py --cache $(TARGET)/compat --lsmkv $(PROGRAM) \
+		--library $(SHARED) --write
 
 # Compares lsmkv with other stores: a table with ratios, bench/results/*.json and a chart.
 bench:

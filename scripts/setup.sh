@@ -73,3 +73,8 @@ if [ ! -d "$tools/pytest/pytest_asyncio" ]; then
         pytest pytest-asyncio "redis==$version" >/dev/null 2>&1 ||
         echo "setup: could not install pytest; redis-py's own tests are skipped"
 fi
+
+# The programs of the short compatibility matrix. Says what it could not install; their rows are then
+# skipped.
+PYTHONDONTWRITEBYTECODE=1 python3 tests/compat/run.py --cache "${CARGO_TARGET_DIR:-target}/compat" \
+    --short --install

@@ -201,6 +201,15 @@ redis_py_suite() {
     tally "$report/redis-py.log" "${PIPESTATUS[0]}"
 }
 
+# Real programs on the server and in process: fails if one stops working that docs/COMPATIBILITY.md
+# calls working.
+compat_suite() {
+    title "programs of the package registries (tests/compat), the short form"
+    timeout 600 "$PYTHON" tests/compat/run.py --cache "$TARGET/compat" --short \
+        --lsmkv "$TARGET/debug/lsmkv" --library "$SHARED" 2>&1 | tee "$report/compat.log"
+    tally "$report/compat.log" "${PIPESTATUS[0]}"
+}
+
 # The programs a newcomer runs first.
 demo_suite() {
     title "make demo"
@@ -226,6 +235,7 @@ example_suite
 cpp_suite
 python_suite
 redis_py_suite
+compat_suite
 demo_suite
 script_suite scripts/test-install.sh
 script_suite scripts/test-runtimes.sh

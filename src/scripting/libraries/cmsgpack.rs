@@ -100,14 +100,14 @@ fn pack_number(out: &mut Vec<u8>, number: f64) {
 fn pack_integer(out: &mut Vec<u8>, number: i64) {
     let bytes = number.to_be_bytes();
     let (mark, size) = match number {
-        -32..=127 => (None, 1),
-        0..=0xFF => (Some(0xCC), 1),
-        0..=0xFFFF => (Some(0xCD), 2),
-        0..=0xFFFF_FFFF => (Some(0xCE), 4),
-        0.. => (Some(0xCF), 8),
+        -32..=0x7F => (None, 1),
+        0x80..=0xFF => (Some(0xCC), 1),
+        0x100..=0xFFFF => (Some(0xCD), 2),
+        0x1_0000..=0xFFFF_FFFF => (Some(0xCE), 4),
+        0x1_0000_0000.. => (Some(0xCF), 8),
         -0x80..=-33 => (Some(0xD0), 1),
-        -0x8000..=-1 => (Some(0xD1), 2),
-        -0x8000_0000..=-1 => (Some(0xD2), 4),
+        -0x8000..=-0x81 => (Some(0xD1), 2),
+        -0x8000_0000..=-0x8001 => (Some(0xD2), 4),
         _ => (Some(0xD3), 8),
     };
     out.extend(mark);
