@@ -445,3 +445,67 @@ fn what_a_script_wrote_is_there_after_reopening() {
     assert_eq!(db.get(b"b").unwrap().as_deref(), Some(&b"1"[..]));
     assert_eq!(db.check().unwrap(), [""; 0]);
 }
+
+/// The messages that a session has received, as text.
+fn received(session: &mut lsmkv::Session) -> Vec<String> {
+    std::iter::from_fn(|| session.take_message().unwrap())
+        .map(|reply| format!("{reply:?}"))
+        .collect()
+}
+
+#[test]
+fn what_a_script_publishes_is_sent_after_its_commit_and_only_then() {
+    let db = open();
+    let mut session = db.session();
+    session.command(&[b"SUBSCRIBE", b"news"]).unwrap();
+    let failing = "redis.call('PUBLISH', 'news', 'lost') error('half way')";
+    assert!(error_of(&eval(&db, failing, &[])).contains("half way"));
+    assert_eq!(received(&mut session), [""; 0]);
+    let publishing = "return redis.call('PUBLISH', 'news', 'sent')";
+    assert_eq!(eval(&db, publishing, &[]), Reply::Int(1));
+    let messages = received(&mut session);
+    assert!(messages.len() == 1 && messages[0].contains("sent"), "{messages:?}");
+}
+
+#[test]
+fn a_push_by_a_script_wakes_those_who_wait() {
+    let db = open();
+    for script in [
+        "return redis.call('LPUSH', KEYS[1], 'v')",
+        // Not declared, and alone because of KEYS.
+        "return redis.call('LPUSH', 'queue', 'v')",
+        "redis.call('KEYS', '*') return redis.call('LPUSH', KEYS[1], 'v')",
+    ] {
+        let waiter = {
+            let db = db.clone();
+            std::thread::spawn(move || db.command(&[b"BLPOP", b"queue", b"30"]).unwrap())
+        };
+        // Whether it waits already or finds the element at once, it gets it.
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(eval(&db, script, &["queue"]), Reply::Int(1));
+        let popped = waiter.join().unwrap();
+        assert_eq!(popped, Reply::Array(vec![bulk("queue"), bulk("v")]));
+    }
+}
+
+#[test]
+fn blocking_pops_in_a_script_do_not_wait() {
+    let db = open();
+    let began = Instant::now();
+    let script = "return redis.call('BLPOP', KEYS[1], 0) == false";
+    assert_eq!(eval(&db, script, &["none"]), Reply::Int(1));
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn key_events_of_a_script_follow_its_commit() {
+    let db = open();
+    db.set_keyspace_events("KEA").unwrap();
+    let mut session = db.session();
+    session.command(&[b"PSUBSCRIBE", b"__keyevent@0__:*"]).unwrap();
+    let script = "redis.call('SET', KEYS[1], 'x') redis.call('DEL', KEYS[1]) return 1";
+    assert_eq!(eval(&db, script, &["a"]), Reply::Int(1));
+    let events = received(&mut session);
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert!(events[0].contains(":set") && events[1].contains(":del"), "{events:?}");
+}
