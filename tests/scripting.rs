@@ -509,3 +509,24 @@ fn key_events_of_a_script_follow_its_commit() {
     assert_eq!(events.len(), 2, "{events:?}");
     assert!(events[0].contains(":set") && events[1].contains(":del"), "{events:?}");
 }
+
+#[test]
+fn an_expired_key_that_a_script_meets_is_announced_once() {
+    let db = open();
+    db.set_keyspace_events("Ex").unwrap();
+    let mut session = db.session();
+    session.command(&[b"PSUBSCRIBE", b"__keyevent@0__:*"]).unwrap();
+    for (script, keys) in [
+        ("return redis.call('GET', KEYS[1])", &["k"][..]),
+        ("redis.call('SET', 'other', 'x') return redis.call('GET', 'k')", &[]),
+        ("redis.call('DBSIZE') return redis.call('GET', 'k')", &[]),
+    ] {
+        db.command(&[b"SET", b"k", b"v", b"PX", b"1"]).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+        assert_eq!(eval(&db, script, keys), Reply::Nil, "{script}");
+        // The cleaner looks for what is left twice a second.
+        std::thread::sleep(Duration::from_millis(700));
+        let events = received(&mut session);
+        assert!(events.len() == 1 && events[0].contains("expired"), "{script}: {events:?}");
+    }
+}

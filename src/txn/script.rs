@@ -95,7 +95,8 @@ impl Store {
         if tx.wants_alone() {
             return Ok(FirstRun::Again);
         }
-        let (answer, overlay) = (answer?, tx.into_overlay());
+        let (answer, mut overlay) = (answer?, tx.into_overlay());
+        let mut holds_touched = false;
         let is_held = |hash: u64| stripes.get(Stripes::index(hash)).copied().unwrap_or(false);
         let mut held: Option<Held<'_>> = Some(held);
         if let Some(touched) = overlay.touched().filter(|_| overlay.is_dirty()) {
@@ -108,7 +109,7 @@ impl Store {
                     all = self.lock_every(None)?;
                 }
                 match self.validate(since, mapping, &touched, false) {
-                    Ok(()) => held = Some(all),
+                    Ok(()) => (held, holds_touched) = (Some(all), true),
                     Err(error) if error.kind() == ErrorKind::Conflict => {
                         return Ok(FirstRun::Again);
                     }
@@ -116,8 +117,16 @@ impl Store {
                 }
             }
         }
+        let mut expired = Vec::new();
+        if overlay.has_said() {
+            expired = overlay
+                .remove_expired(|space, key| holds_touched || is_held(self.hash_of(space, key)));
+        }
         let commit = self.commit(&overlay, ChangeTracking::Noted)?;
         drop((overlay, time, held));
+        if !expired.is_empty() {
+            self.expire_met(database, &expired);
+        }
         Ok(FirstRun::Done((answer, commit)))
     }
 
@@ -136,7 +145,11 @@ impl Store {
         let mut tx = Tx::new(self, point, overlay);
         tx.start_script(start, false);
         let answer = work(&mut tx)?;
-        let overlay = tx.into_overlay();
+        let mut overlay = tx.into_overlay();
+        if overlay.has_said() {
+            // Every stripe is held.
+            overlay.remove_expired(|_, _| true);
+        }
         let commit = self.commit(&overlay, ChangeTracking::Noted)?;
         drop((overlay, time, noted, held));
         Ok((answer, commit))
