@@ -32,8 +32,11 @@ fn argument(parameters: &[(String, String)], i: usize) -> (String, char) {
         ("const void *", "key" | "key1" | "key2" | "source") => (given("\"k\""), 'b'),
         ("const void *", _) => (given("\"m\""), 'b'),
         ("size_t", "len") => (format!("length(wrong, {i}, sizeof PACKED - 1)"), 'l'),
-        ("size_t", "clen") => (format!("length(wrong, {i}, 0)"), 'l'),
+        ("size_t", _) if i > 0 && parameters[i - 1].1 == "cursor" => {
+            (format!("length(wrong, {i}, 0)"), 'l')
+        }
         ("size_t", "argc") => (format!("length(wrong, {i}, 2)"), 'n'),
+        ("size_t", "hard_bytes" | "soft_bytes") => ("1 << 20".into(), 'v'),
         ("size_t", "cap") => ("sizeof place[0]".into(), 'v'),
         ("size_t", _) if before == "const void *" => (format!("length(wrong, {i}, 1)"), 'l'),
         ("size_t", _) => (format!("length(wrong, {i}, 1)"), 'n'),
@@ -88,6 +91,13 @@ fn wrapper(function: &Declaration) -> String {
     for (i, (_, letter)) in arguments.iter().enumerate() {
         if *letter == 'O' {
             let (free, size) = output(&parameters[i].0, i);
+            if parameters[i].1 == "fd" {
+                // 0 is a descriptor, so that none is -1.
+                text += &format!(
+                    "    if (wrong->null != {i} && st != LSMKV_OK && *(int32_t *)&place[{i}] == -1)\n\
+                     \x20       memset(&place[{i}], 0, {size});\n"
+                );
+            }
             text += &format!(
                 "    if (wrong->null != {i}) {{ expect_empty(&place[{i}], {size}, st); {free} }}\n"
             );

@@ -40,7 +40,7 @@ STORY(a_script_that_fails_leaves_nothing) {
     STATUS(lsmkv_eval(db, S("redis.call('SET', KEYS[1], 'x') error('half way')"), one_key("k"), 1, NULL,
                       0, &reply, &why),
            LSMKV_INVALID);
-    CHECK(strstr(why.message, "half way") != NULL);
+    CHECK(strstr(why.msg, "half way") != NULL);
     STATUS(lsmkv_eval(db, S("this is no Lua"), NULL, 0, NULL, 0, &reply, &why), LSMKV_INVALID);
     STATUS(lsmkv_eval_ro(db, S("return redis.call('SET', KEYS[1], 'x')"), one_key("k"), 1, NULL, 0,
                          &reply, &why),

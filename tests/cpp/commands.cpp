@@ -252,6 +252,25 @@ STORY(messages_and_waits) {
     SHOWS(db.pubsub_shardnumsub({"shard"}), "[shard 1]");
 }
 
+STORY(scripts) {
+    lsmkv::Db db(check_dir);
+    const char *add = "return redis.call('INCRBY', KEYS[1], ARGV[1])";
+    const char *get = "return redis.call('GET', KEYS[1])";
+    SHOWS(*db.eval(add, {"n"}, {"5"}), "5");
+    SHOWS(*db.eval_ro(get, {"n"}), "5");
+    CHECK(!db.eval_ro(get, {"none"}));
+    STATUS(db.try_eval_ro(add, {"n"}, {"5"}).status(), LSMKV_INVALID);
+    const std::string sha1(db.script_load(get).view());
+    SHOWS(*db.evalsha(sha1, {"n"}), "5");
+    SHOWS(*db.evalsha_ro(sha1, {"n"}), "5");
+    db.command({"FUNCTION", "LOAD",
+                "#!lua name=lib\n"
+                "redis.register_function{function_name='get', flags={'no-writes'},"
+                " callback=function(keys) return redis.call('GET', keys[1]) end}"});
+    SHOWS(*db.fcall("get", {"n"}), "5");
+    SHOWS(*db.fcall_ro("get", {"n"}), "5");
+}
+
 int main(int argc, char **argv) {
     BEGIN(argc, argv);
     RUN(strings);
@@ -263,5 +282,6 @@ int main(int argc, char **argv) {
     RUN(keys);
     RUN(scans_and_sorting);
     RUN(messages_and_waits);
+    RUN(scripts);
     return END();
 }

@@ -16,8 +16,9 @@ use crate::support::{Lsmkv, ask, info, reply_text, until};
 
 /// The store's memory budget.
 const BUDGET: u64 = 64 << 20;
-/// The memory of all clients, `maxmemory-clients`. Freed memory stays for a second, so that the
-/// process may have twice as much.
+/// The memory of all clients, `maxmemory-clients`. The allocator gives freed memory back after about
+/// a second, and a buffer that has grown by doubling has freed as much as it has: within that second
+/// the process may have three times as much.
 const CLIENTS: u64 = 64 << 20;
 /// The time between two commands of the harmless client.
 const PACE: Duration = Duration::from_micros(500);
@@ -92,7 +93,7 @@ fn an_attack_harms_nobody_else() {
             under_attack.percentile(100.0),
             peak >> 20
         );
-        assert!(peak < BUDGET + 2 * CLIENTS, "{name}: {peak} bytes");
+        assert!(peak < BUDGET + 3 * CLIENTS, "{name}: {peak} bytes");
         assert_eq!(ask(&mut client, "STRLEN big"), Resp::Int(1 << 20));
         until("the attackers are gone", || info(&mut client, "clients", "connected_clients") == 1);
     }
