@@ -31,7 +31,7 @@ class Script(Generic[V]):
             except NoScriptError:
                 pass
         result = client.eval(self.script, len(keys), *keys, *args)
-        sha = client._execute(as_is, b"SCRIPT", "LOAD", self.script)
+        sha: Any = client._execute(as_is, b"SCRIPT", "LOAD", self.script)
         # A pipeline or batch returns itself and has not run the command yet.
         self.sha = sha.decode() if isinstance(sha, bytes) else sha if isinstance(sha, str) else ""
         return result

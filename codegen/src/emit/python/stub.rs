@@ -28,6 +28,7 @@ from typing import Any, Callable, Generic, List, Mapping, Optional, Sequence, Tu
 
 from ._answers import ScoreCastT
 from ._values import AbsExpiryT, EncodableT, ExpiryT, KeysT, V
+from .commands.waits import Names, Seconds
 from .commands.zranges import WeightedT
 
 class Queued(Generic[V]):
