@@ -155,6 +155,7 @@ torture-corruption:
 	LSMKV_CORRUPTION=all $(LONG) corruption
 torture-server:
 	LSMKV_WIRE_COMMANDS=$(or $(N),1000000) LSMKV_SERVER_KILLS=200 LSMKV_RESTART_MB=1000 LSMKV_SIEGE=long \
+		LSMKV_PUBLISHES=600 LSMKV_THOUSAND_CHANNELS=1000 \
 		$(CARGO) test --release -p lsmkv-cli --test server
 torture-full-disk:
 	LSMKV_FULL_DISK_MB=300 LSMKV_FULL_DISK_KILLS=$(or $(N),100) $(LONG) full_disk

@@ -184,9 +184,8 @@ fn every_subscriber_sees_one_order() {
 
 /// The time from a push to the return of a pop that waits for it in another thread.
 #[test]
-#[ignore = "a figure, for a quiet machine"]
-fn how_soon_a_pop_wakes() {
-    const ROUNDS: usize = 2000;
+fn a_pop_wakes_soon() {
+    const ROUNDS: usize = 500;
     let db = open();
     let begun = Instant::now();
     let (pushed, woken) = std::thread::scope(|scope| {
@@ -212,4 +211,6 @@ fn how_soon_a_pop_wakes() {
         woken.iter().zip(&pushed).map(|(woken, at)| *woken - *at).collect();
     took.sort();
     println!("median {:?}, 99% {:?}", took[ROUNDS / 2], took[ROUNDS * 99 / 100]);
+    // On a quiet machine it is 20 us; beside other tests a thread waits for its turn.
+    assert!(took[ROUNDS / 2] < Duration::from_millis(20), "{:?}", took[ROUNDS / 2]);
 }

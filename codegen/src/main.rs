@@ -81,7 +81,9 @@ mod tests {
     fn every_command_has_a_function_named_like_it() {
         for described in ir::families().unwrap_or_default().iter().flat_map(|it| &it.commands) {
             let base = format!("lsmkv_{}", described.command.name.to_ascii_lowercase());
-            assert!(!described.functions.is_empty(), "{base}");
+            // Libraries of functions are loaded by name: `lsmkv_command` of FUNCTION LOAD.
+            let by_name = described.command.name == "FUNCTION";
+            assert!(by_name || !described.functions.is_empty(), "{base}");
             assert!(described.functions.iter().all(|it| it.name.starts_with(&base)), "{base}");
         }
     }
