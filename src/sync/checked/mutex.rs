@@ -28,6 +28,10 @@ impl<T> Mutex<T> {
         Some(MutexGuard { mutex: self, held: Some(self.0.try_lock().ok()?) })
     }
 
+    pub(crate) fn is_locked(&self) -> bool {
+        self.0.try_lock().is_err()
+    }
+
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
