@@ -77,7 +77,7 @@ impl TableSalvage {
         Ok(salvage)
     }
 
-    /// The same table without its entries before `lower`, whose blocks may be gone.
+    /// Leaves out the entries of the table before `lower`, whose blocks may be gone.
     #[must_use]
     pub fn starting_at(mut self, lower: Option<Bytes>) -> Self {
         if let (Some(lower), Blocks::Indexed { index, next }) = (&lower, &mut self.blocks) {

@@ -145,8 +145,8 @@ impl Table {
         })
     }
 
-    /// The same table without its entries before `lower`. Point reads do not check that: only keys
-    /// from `lower` on may be looked up.
+    /// Leaves out the entries before `lower`. Point reads do not check that: only keys from `lower`
+    /// on may be looked up.
     #[must_use]
     pub fn starting_at(self, lower: Option<Bytes>) -> Self {
         Self { lower, ..self }

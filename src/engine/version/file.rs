@@ -88,7 +88,7 @@ pub struct TableFile {
     table: OnceLock<Arc<Table>>,
     /// Offset of the first byte of the file that this needs, as far as known.
     start: u64,
-    /// The same for a successor with a raised smallest key.
+    /// Offset of the first byte that a successor with a raised smallest key needs, as far as known.
     next_start: AtomicU64,
     garbage_estimate: Mutex<GarbageEstimate>,
 }
@@ -116,7 +116,7 @@ impl TableFile {
         Self::sharing(meta, file, 0)
     }
 
-    /// The same file with a raised smallest key.
+    /// The table of this file with a raised smallest key, as `meta` has it.
     pub fn raised(&self, meta: FileMeta) -> Self {
         Self::sharing(meta, Arc::clone(&self.file), self.next_start.load(Ordering::Acquire))
     }

@@ -180,7 +180,7 @@ impl Decoder<'_> {
         digits.iter().try_fold(0, |value, byte| Some(value * 16 + char::from(*byte).to_digit(16)?))
     }
 
-    /// Reads `\uXXXX`, or two of them for a character beyond the first plane.
+    /// Reads `\u` and four digits, or two of these for a character beyond the first plane.
     fn unicode(&mut self, out: &mut Vec<u8>) -> bool {
         let Some(mut code) = self.four_digits(self.at + 2) else { return false };
         self.at += 6;
