@@ -962,6 +962,26 @@ lsmkv_status lsmkv_command_packed(lsmkv_db *db,
                                   lsmkv_reply **out,
                                   lsmkv_err *err);
 
+/*
+ Runs one command, packed as for lsmkv_command_packed, on a session and does not wait. A command
+ that would wait for an element, such as BLPOP, returns TIMEOUT instead, whatever its own time
+ limit; lsmkv_session_fd then becomes readable when one of its keys may hold an element: call this
+ again. The next command on the session ends that. *out receives the reply; free it with
+ lsmkv_reply_free.
+
+ The element is popped during a call and given to its caller, never before. So a program that
+ gives up loses none, and others who wait may be served first though they came later.
+
+ OK; TIMEOUT: it would wait; INVALID: malformed, or not one command; UNSUPPORTED: no session;
+ MISUSE: command or out is NULL; TOO_LARGE: over 4 GiB; any of a write.
+ */
+LSMKV_API
+lsmkv_status lsmkv_command_nowait(lsmkv_db *session,
+                                  const void *command,
+                                  size_t len,
+                                  lsmkv_reply **out,
+                                  lsmkv_err *err);
+
 /* Strings ----------------------------------------------------------------------------------------- */
 
 /*
@@ -3356,6 +3376,20 @@ lsmkv_status lsmkv_keys(lsmkv_db *db,
                         lsmkv_err *err);
 
 /*
+ MEMORY USAGE: estimates the bytes that a key takes in the store before compression: the key,
+ its value, and what the engine adds to each entry. Of a collection five members are looked
+ at. *out, which may be NULL, receives the number of bytes.
+
+ OK; NOT_FOUND; any of a read.
+ */
+LSMKV_API
+lsmkv_status lsmkv_memory_usage(lsmkv_db *db,
+                                const void *key,
+                                size_t klen,
+                                int64_t *out,
+                                lsmkv_err *err);
+
+/*
  MOVE: moves a key to another database. Waits until no other write runs. *moved, which may be
  NULL, receives 1 if it was moved, 0 if the key is missing here or exists there.
 
@@ -4015,7 +4049,8 @@ lsmkv_status lsmkv_session_wait(lsmkv_db *session,
 
 /*
  Returns a descriptor for poll, epoll or select that is readable while lsmkv_session_wait would
- return at once. *fd receives it. It belongs to the session: do not read from it or close it.
+ return at once, or while a command that lsmkv_command_nowait did not finish can be tried again.
+ *fd receives it. It belongs to the session: do not read from it or close it.
 
  OK; UNSUPPORTED: no session; IO: there is no descriptor left; MISUSE: fd is NULL; CLOSED,
  FORKED, PANIC.

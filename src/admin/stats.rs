@@ -6,11 +6,12 @@
 //! `reclaim_lag_ms` is the age of the oldest estimate by which tables are chosen to be rewritten.
 
 use crate::encoding::expiry::Amount;
-use crate::engine::{Stats, TreeStats};
+use crate::engine::Stats;
 use crate::error::Result;
 use crate::keyspace::trees::META;
 use crate::reclaim::expiries::histogram_of;
 use crate::txn::store::Store;
+use crate::types::keyspace_sample::keys_estimated;
 
 /// One statistic of [`crate::Db::stats`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,14 +108,6 @@ impl Store {
             ratio("expired_bytes_ratio", expired.bytes, bytes),
         ])
     }
-}
-
-/// Estimates the number of keys. Each tombstone hides a record; overwritten records that no merge
-/// has met yet count twice.
-fn keys_estimated(meta: &TreeStats) -> u64 {
-    let entries: u64 = meta.levels.iter().map(|level| level.entries).sum();
-    let tombstones: u64 = meta.levels.iter().map(|level| level.tombstones).sum();
-    (entries + meta.memtable_entries).saturating_sub(tombstones.saturating_mul(2))
 }
 
 fn table_bytes(stats: &Stats) -> u64 {

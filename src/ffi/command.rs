@@ -89,6 +89,52 @@ pub unsafe extern "C" fn lsmkv_command_packed(
     }
 }
 
+/// Runs one command, packed as for lsmkv_command_packed, on a session and does not wait. A command
+/// that would wait for an element, such as BLPOP, returns TIMEOUT instead, whatever its own time
+/// limit; lsmkv_session_fd then becomes readable when one of its keys may hold an element: call this
+/// again. The next command on the session ends that. *out receives the reply; free it with
+/// lsmkv_reply_free.
+///
+/// The element is popped during a call and given to its caller, never before. So a program that
+/// gives up loses none, and others who wait may be served first though they came later.
+///
+/// OK; TIMEOUT: it would wait; INVALID: malformed, or not one command; UNSUPPORTED: no session;
+/// MISUSE: command or out is NULL; TOO_LARGE: over 4 GiB; any of a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lsmkv_command_nowait(
+    session: *mut lsmkv_db,
+    command: *const c_void,
+    len: usize,
+    out: *mut *mut lsmkv_reply,
+    err: *mut lsmkv_err,
+) -> lsmkv_status {
+    // SAFETY: the caller keeps the rules at the head of the header.
+    unsafe {
+        let out = Out::emptied(out, null_mut());
+        handle_call(session, err, |handle| {
+            let out = out.required("out")?;
+            handle.runs_commands()?;
+            let block = input("command", command, len, |len| within("len", len, MOST_PACKED))?;
+            let longest = longest_argument(handle);
+            let count = Packed::new(block).check(longest)?;
+            if count != 1 {
+                let text =
+                    format!("there are {count} commands: one at a time is run without waiting");
+                return Err(Error::new(ErrorKind::Invalid, text));
+            }
+            let mut argv = Items::new();
+            Packed::new(block).next(longest, |argument| argv.push(argument))?;
+            let mut reply = ReplyWriter::default();
+            if !handle.session()?.command_nowait(&argv, &mut reply)? {
+                let text = "all keys are empty: the command would wait for an element";
+                return Err(Error::new(ErrorKind::Timeout, text));
+            }
+            out.finish(reply);
+            Ok(LSMKV_OK)
+        })
+    }
+}
+
 fn run_packed(handle: &HandleKind, block: &[u8]) -> Result<Option<ReplyWriter>> {
     let longest = longest_argument(handle);
     let count = Packed::new(block).check(longest)?;

@@ -13,7 +13,7 @@ use crate::commands::{Batch, ReplySink, Session};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::slice::misuse;
 use crate::ffi::target::{CommandTarget, Record};
-use crate::messages::Inbox;
+use crate::messages::{HandleWaits, Inbox};
 use crate::txn::{Db, Ticket, Transaction};
 
 /// The kind of a handle, with its contents.
@@ -45,10 +45,18 @@ pub(super) enum HandleKind {
 pub(super) type Runner<'a> = dyn FnMut(&[&[u8]], &mut dyn ReplySink) -> Result<bool> + 'a;
 
 impl HandleKind {
+    /// Another view of a store, whose close ends the calls that wait on it.
+    pub(super) fn new_view(db: &Db) -> Self {
+        Self::View(db.with_waits(Arc::default()))
+    }
+
     pub(super) fn new_session(db: &Db) -> Self {
-        let (mut session, inbox) = (db.session(), Arc::<Inbox>::default());
+        let (waits, inbox) = (Arc::<HandleWaits>::default(), Arc::<Inbox>::default());
+        let db = db.with_waits(waits);
+        let mut session = db.session();
         session.use_inbox(Arc::clone(&inbox));
-        Self::Session { db: db.clone(), session: Box::new(Mutex::new(session)), inbox }
+        session.list_as_client();
+        Self::Session { db, session: Box::new(Mutex::new(session)), inbox }
     }
 
     pub(super) fn new_batch(db: &Db, strict: bool) -> Self {
@@ -171,6 +179,14 @@ impl HandleKind {
         }
     }
 
+    /// Fails once the store is closed, and on a batch, which runs nothing.
+    pub(super) fn runs_commands(&self) -> Result<()> {
+        match self {
+            Self::Batch { .. } => self.session().map(drop),
+            other => other.check_open(),
+        }
+    }
+
     /// The session, if the handle is one.
     pub(super) fn session(&self) -> Result<MutexGuard<'_, Session>> {
         self.check_open()?;
@@ -187,7 +203,11 @@ impl HandleKind {
     pub(super) fn announce_close(&self) {
         match self {
             Self::Root(db) => db.announce_close(),
-            Self::Session { inbox, .. } => inbox.close(),
+            Self::Session { inbox, db, .. } => {
+                inbox.close();
+                db.end_own_waits();
+            }
+            Self::View(db) => db.end_own_waits(),
             _ => {}
         }
     }

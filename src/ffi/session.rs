@@ -54,7 +54,8 @@ pub unsafe extern "C" fn lsmkv_session_wait(
 }
 
 /// Returns a descriptor for poll, epoll or select that is readable while lsmkv_session_wait would
-/// return at once. *fd receives it. It belongs to the session: do not read from it or close it.
+/// return at once, or while a command that lsmkv_command_nowait did not finish can be tried again.
+/// *fd receives it. It belongs to the session: do not read from it or close it.
 ///
 /// OK; UNSUPPORTED: no session; IO: there is no descriptor left; MISUSE: fd is NULL; CLOSED,
 /// FORKED, PANIC.

@@ -43,7 +43,7 @@ pub unsafe extern "C" fn lsmkv_select(
     err: *mut lsmkv_err,
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
-    unsafe { made(db, out, err, |target| target.db().select(number).map(HandleKind::View)) }
+    unsafe { made(db, out, err, |target| Ok(HandleKind::new_view(&target.db().select(number)?))) }
 }
 
 /// Makes a handle whose writes are as durable as `mode` says: "always", "interval" or "off", as for
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn lsmkv_with_sync(
         made(db, out, err, |target| {
             let mut options = Options::default();
             options.set("sync", text("mode", mode)?)?;
-            Ok(HandleKind::View(target.db().with_sync(options.sync)))
+            Ok(HandleKind::new_view(&target.db().with_sync(options.sync)))
         })
     }
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::encoding::glob;
+use crate::messages::clients::Clients;
 use crate::messages::events::{Classes, Event};
 use crate::messages::inbox::{Inbox, Message, OutputLimits};
 use crate::messages::names::{Names, Subscriber};
@@ -41,6 +42,7 @@ pub(crate) struct Hub {
     /// The classes of key events that are announced, and [`WAITING`].
     interest: AtomicU32,
     next_subscriber: AtomicU64,
+    clients: Clients,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +57,11 @@ struct Subscriptions {
 }
 
 impl Hub {
+    /// The sessions of the store.
+    pub(crate) fn clients(&self) -> &Clients {
+        &self.clients
+    }
+
     /// Registers a subscriber and returns its number. [`Hub::leave`] ends it.
     pub(crate) fn join(&self, inbox: &Arc<Inbox>) -> u64 {
         let number = self.next_subscriber.fetch_add(1, Ordering::Relaxed);

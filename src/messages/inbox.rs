@@ -83,6 +83,8 @@ struct State {
     /// Since when more waits than the soft limit.
     over_soft_since: Option<Instant>,
     end: Option<End>,
+    /// Whether something happened that is no message: see [`Inbox::nudge`].
+    nudged: bool,
     wake: Option<Wake>,
     /// Holds a byte while there is something to receive.
     signal: Option<Signal>,
@@ -158,7 +160,7 @@ impl Inbox {
         let mut state = self.state.lock();
         if matches!(state.end, Some(End::CutOff { .. })) {
             state.end = None;
-            state.lower();
+            state.settle();
         }
     }
 
@@ -190,13 +192,27 @@ impl Inbox {
         let Some(message) = state.queue.pop_front() else { return Ok(None) };
         self.waiting.fetch_sub(message.bytes(), Ordering::Relaxed);
         if state.queue.is_empty() {
-            state.lower();
+            state.settle();
             // A burst must not hold its memory for ever.
             if state.queue.capacity() > 1024 {
                 state.queue = VecDeque::new();
             }
         }
         Ok(Some(message))
+    }
+
+    /// Makes the descriptor readable though no message has arrived, until [`Inbox::calm`].
+    pub(crate) fn nudge(&self) {
+        let mut state = self.state.lock();
+        state.nudged = true;
+        state.raise();
+    }
+
+    /// Undoes [`Inbox::nudge`].
+    pub(crate) fn calm(&self) {
+        let mut state = self.state.lock();
+        state.nudged = false;
+        state.settle();
     }
 
     /// Why nothing more arrives, once the subscriber is cut off or the store is closed.
@@ -228,7 +244,7 @@ impl Inbox {
 
 impl State {
     fn has_news(&self) -> bool {
-        !self.queue.is_empty() || self.end.is_some()
+        !self.queue.is_empty() || self.end.is_some() || self.nudged
     }
 
     /// Whether a subscriber for which `bytes` wait is to be cut off.
@@ -263,6 +279,13 @@ impl State {
         if let Some(signal) = self.signal.as_mut().filter(|signal| !signal.raised) {
             // One byte at most is in the pipe, so this does not block.
             signal.raised = signal.write.write_all(&[1]).is_ok();
+        }
+    }
+
+    /// Tells that there is nothing to receive, if that is so.
+    fn settle(&mut self) {
+        if !self.has_news() {
+            self.lower();
         }
     }
 
@@ -357,6 +380,12 @@ mod tests {
         inbox.take().unwrap();
         assert!(raised());
         inbox.take().unwrap();
+        assert!(!raised());
+        inbox.nudge();
+        inbox.push(message("c"), &OutputLimits::default());
+        inbox.take().unwrap();
+        assert!(raised(), "a message that is taken does not undo the nudge");
+        inbox.calm();
         assert!(!raised());
         inbox.close();
         assert!(raised());

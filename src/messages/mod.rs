@@ -4,12 +4,16 @@
 //! - `inbox`: the bounded queue of one subscriber;
 //! - `names`: subscribers by channel or pattern;
 //! - `events`: the classes of key events, as `notify-keyspace-events` names them;
-//! - `waiters`, `wait_queues`: calls that wait until a key holds an element.
+//! - `waiters`, `wait_queues`: calls that wait until a key holds an element; `handle_waits`: the ones
+//!   of a handle;
+//! - `clients`: the sessions of a store.
 //!
 //! Nothing here knows how a command runs. Commands hand over what they have to say after their
 //! commit.
 
+pub(crate) mod clients;
 pub(crate) mod events;
+mod handle_waits;
 mod hub;
 mod inbox;
 mod names;
@@ -17,6 +21,7 @@ mod wait_queues;
 mod waiters;
 
 pub use events::normalized_event_classes;
+pub(crate) use handle_waits::{HandleWaits, Interrupt};
 pub(crate) use hub::{Hub, Kind};
 pub use inbox::OutputLimits;
 pub(crate) use inbox::{Inbox, Message};

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::limits::Limits;
+use crate::messages::HandleWaits;
 use crate::options::SyncMode;
 use crate::txn::execution::{ChangeTracking, Done, Scope};
 use crate::txn::snapshot::{SnapshotView, read_only};
@@ -34,12 +35,14 @@ pub struct Db {
     /// Overrides the sync mode of the store.
     sync: Option<SyncMode>,
     view: View,
+    /// The calls of this handle that wait, for a handle that is closed before the store is.
+    waits: Option<Arc<HandleWaits>>,
 }
 
 impl Db {
     /// Makes a handle on a store that was just opened.
     pub(crate) fn new(store: Arc<Store>) -> Self {
-        Self { store, database: 0, sync: None, view: View::Live }
+        Self { store, database: 0, sync: None, view: View::Live, waits: None }
     }
 
     /// Returns a handle with database `number` selected. It reads the same snapshot or transaction
@@ -88,7 +91,25 @@ impl Db {
 
     /// Returns a handle with another view.
     pub(crate) fn on(&self, view: View) -> Self {
-        Self { store: Arc::clone(&self.store), database: self.database, sync: self.sync, view }
+        let (store, waits) = (Arc::clone(&self.store), self.waits.clone());
+        Self { store, database: self.database, sync: self.sync, view, waits }
+    }
+
+    /// Returns a handle whose waiting calls are listed there.
+    pub(crate) fn with_waits(&self, waits: Arc<HandleWaits>) -> Self {
+        Self { waits: Some(waits), ..self.clone() }
+    }
+
+    /// Interrupts the calls that wait on this handle, now and later.
+    pub(crate) fn end_own_waits(&self) {
+        if let Some(waits) = &self.waits {
+            waits.close();
+        }
+    }
+
+    /// The list of this handle's waiting calls, if it has one.
+    pub(crate) fn waits(&self) -> Option<&HandleWaits> {
+        self.waits.as_deref()
     }
 
     pub(crate) fn view(&self) -> &View {

@@ -2,8 +2,8 @@
 //!
 //! - `string`, `bits`, `hash`, `list`, `set`, `zset`: the commands of each type;
 //! - `publish`: messages;
-//! - `key`, `expire`, `copy`, `databases`, `scan`, `sort`, `object`, `random_key`: commands on keys
-//!   of any type;
+//! - `key`, `expire`, `copy`, `databases`, `scan`, `sort`, `object`, `memory`, `random_key`: commands on keys
+//!   of any type; `keyspace_sample`: how many keys the databases have, roughly;
 //! - `members`: the members of hashes, sets and sorted sets; `packing`: members inside a record;
 //!   `scores`: stored scores; `all_members`, `sample`: all members, or random ones;
 //! - `collection_builder`: new collections of any size; `rewrite`: collections without tombstones;
@@ -19,9 +19,11 @@ mod expire;
 mod hash;
 mod iterate;
 mod key;
+pub(crate) mod keyspace_sample;
 pub(crate) mod list;
 pub(crate) mod long_double;
 pub(crate) mod members;
+mod memory;
 pub(crate) mod number;
 mod object;
 pub(crate) mod packing;
@@ -43,6 +45,8 @@ pub use crate::encoding::meta::Type;
 pub use bits::{BitOp, BitRange, BitSearch, BitUnit, BitfieldOp, FieldAction, FieldType, Overflow};
 pub use expire::ExpireIf;
 pub use iterate::{KeyEntry, KeyIter, KeyRange, Member, MemberIter, MemberRange};
+#[doc(hidden)]
+pub use keyspace_sample::{KeyFigures, KeyspaceSampler};
 pub use list::{InsertPosition, Search, Side};
 pub use scan::{Page, ScanOptions};
 pub(crate) use set::SetOperation;

@@ -23,6 +23,9 @@ STORY(keys_of_any_type_are_asked_for_and_removed) {
     CHECK(kind == LSMKV_LIST);
     BYTES(lsmkv_object_encoding(db, S("d"), &bytes, NULL), "int");
     STATUS(lsmkv_object_encoding(db, S("no"), &bytes, NULL), LSMKV_NOT_FOUND);
+    STATUS(lsmkv_memory_usage(db, S("d"), &number, NULL), LSMKV_OK);
+    CHECK(number > 2 && number < 200);
+    STATUS(lsmkv_memory_usage(db, S("no"), &number, NULL), LSMKV_NOT_FOUND);
     NUMBER(lsmkv_del(db, S("d"), &number, NULL), 1);
     NUMBER(lsmkv_del(db, S("l"), &number, NULL), 1);
     STATUS(lsmkv_randomkey(db, &bytes, NULL), LSMKV_NOT_FOUND);

@@ -139,6 +139,60 @@ STORY(a_close_ends_waits) {
     STATUS(lsmkv_close(session, NULL), LSMKV_OK);
 }
 
+STORY(the_close_of_a_handle_ends_the_pop_that_waits_on_it) {
+    lsmkv_db *db = check_open(), *session = session_of(db), *selected = NULL;
+    pthread_t first, second, third;
+    void *status;
+    STATUS(lsmkv_select(db, 1, &selected, NULL), LSMKV_OK);
+    pthread_create(&first, NULL, pops, session);
+    pthread_create(&second, NULL, pops, selected);
+    pthread_create(&third, NULL, pops, db);
+    usleep(100000);
+    STATUS(lsmkv_close(session, NULL), LSMKV_OK);
+    pthread_join(first, &status);
+    CHECK((long)status == LSMKV_CLOSED);
+    STATUS(lsmkv_close(selected, NULL), LSMKV_OK);
+    pthread_join(second, &status);
+    CHECK((long)status == LSMKV_CLOSED);
+    /* The pop on the store's own handle goes on. */
+    NUMBER(lsmkv_rpush(db, S("never"), S("x"), &number, NULL), 1);
+    pthread_join(third, &status);
+    CHECK((long)status == LSMKV_OK);
+    NUMBER(lsmkv_exists(db, S("never"), &number, NULL), 0);
+    STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+}
+
+/* BLPOP queue 0, packed for lsmkv_command_nowait. */
+static const char POP[] = "\3\0\0\0" "\5\0\0\0BLPOP" "\5\0\0\0queue" "\1\0\0\0" "0";
+#define POP_LEN (sizeof POP - 1)
+
+STORY(a_session_that_does_not_wait_is_told_when_to_try_again) {
+    lsmkv_db *db = check_open(), *session = session_of(db);
+    int fd = 0;
+    STATUS(lsmkv_session_fd(session, &fd, NULL), LSMKV_OK);
+    STATUS(lsmkv_command_nowait(session, POP, POP_LEN, &reply, &why), LSMKV_TIMEOUT);
+    CHECK(reply == NULL && !readable(fd));
+    NUMBER(lsmkv_rpush(db, S("queue"), S("a"), &number, NULL), 1);
+    CHECK(readable(fd));
+    /* Nothing was taken yet. */
+    NUMBER(lsmkv_llen(db, S("queue"), &number, NULL), 1);
+    REPLY(lsmkv_command_nowait(session, POP, POP_LEN, &reply, NULL), "[queue a]");
+    CHECK(!readable(fd));
+    STATUS(lsmkv_command_nowait(session, POP, POP_LEN, &reply, &why), LSMKV_TIMEOUT);
+    /* Another command ends that. */
+    say(session, "PING");
+    NUMBER(lsmkv_rpush(db, S("queue"), S("b"), &number, NULL), 1);
+    CHECK(!readable(fd));
+    STATUS(lsmkv_command_nowait(db, POP, POP_LEN, &reply, NULL), LSMKV_UNSUPPORTED);
+    STATUS(lsmkv_command_nowait(session, POP, POP_LEN - 1, &reply, NULL), LSMKV_INVALID);
+    STATUS(lsmkv_command_nowait(session, "", 0, &reply, &why), LSMKV_INVALID);
+    STATUS(lsmkv_command_nowait(session, NULL, 1, &reply, NULL), LSMKV_MISUSE);
+    STATUS(lsmkv_command_nowait(session, POP, POP_LEN, NULL, NULL), LSMKV_MISUSE);
+    STATUS(lsmkv_close(session, NULL), LSMKV_OK);
+    NUMBER(lsmkv_llen(db, S("queue"), &number, NULL), 1);
+    STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+}
+
 STORY(pops_take_what_is_there_or_end_with_their_time) {
     lsmkv_db *db = check_open();
     NUMBER(lsmkv_rpush_many(db, S("l"), words("a b c d e f g"), 7, &number, NULL), 7);
@@ -182,6 +236,8 @@ int main(int argc, char **argv) {
     RUN(events_of_keys_are_sent_once_they_are_on);
     RUN(a_slow_subscriber_is_cut_off);
     RUN(a_close_ends_waits);
+    RUN(the_close_of_a_handle_ends_the_pop_that_waits_on_it);
+    RUN(a_session_that_does_not_wait_is_told_when_to_try_again);
     RUN(pops_take_what_is_there_or_end_with_their_time);
     RUN(a_pop_is_served_by_a_push_of_another_thread);
     return END();

@@ -176,6 +176,7 @@ STORY(keys) {
     CHECK(*db.type("a") == LSMKV_STRING && !db.type("none") && db.randomkey());
     SHOWS(db.keys("[a]"), "[a]");
     CHECK(db.object_encoding("a") && !db.object_encoding("none"));
+    CHECK(db.memory_usage("a").value() > 0 && !db.memory_usage("none"));
     CHECK(db.expire("a", 100) && !db.expire_opt("a", 50, LSMKV_GT));
     CHECK(db.pexpire("a", 90000) && db.pexpire_opt("a", 80000, LSMKV_LT) && db.ttl("a") == 80);
     CHECK(db.expireat("a", 4102444800) && db.expiretime("a") == 4102444800);

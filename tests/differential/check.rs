@@ -33,6 +33,8 @@ pub(crate) enum Check {
     },
     /// Both are names of encodings of one type.
     Encoding,
+    /// Both are a number above zero, or neither is.
+    SomeNumber,
     /// Done only for its effect.
     Nothing,
 }
@@ -55,6 +57,7 @@ impl Check {
             "HGETALL" => Self::UnorderedPairs,
             "TTL" | "EXPIRETIME" => Self::Near(10),
             "PTTL" | "PEXPIRETIME" => Self::Near(10_000),
+            "MEMORY" => Self::SomeNumber,
             "OBJECT" => Self::Encoding,
             name if name.starts_with('Z') => Self::Scores,
             _ => Self::Exact,
@@ -100,6 +103,10 @@ impl Check {
                     let has = |name: &[u8]| names.iter().any(|n| n.as_bytes() == name);
                     has(a) && has(b)
                 }),
+                _ => ours == theirs,
+            },
+            Self::SomeNumber => match (ours, theirs) {
+                (Resp::Int(a), Resp::Int(b)) => *a > 0 && *b > 0,
                 _ => ours == theirs,
             },
             Self::Nothing => true,

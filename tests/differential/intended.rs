@@ -21,9 +21,9 @@ pub(crate) const INTENDED: &[(&str, &str)] = &[
         "redis leaves the order open: compared without it",
     ),
     (
-        "OBJECT ENCODING",
-        "redis's depends on the history of a key: compared is whether the name is one that redis \
-         has for the type",
+        "OBJECT ENCODING, MEMORY USAGE",
+        "redis's depend on the history of a key and on its memory: compared is whether the name is \
+         one that redis has for the type, and whether there is a number",
     ),
     (
         "a score of -0, and ZSCAN",

@@ -149,6 +149,7 @@ const KEYS: Group = (6, &[
     (12, "EXPIREAT key at < NX | XX | GT | LT >"),
     (8, "EXPIRETIME key"),
     (4, "KEYS pattern"),
+    (2, "MEMORY USAGE key"),
     (8, "MOVE key database"),
     (4, "OBJECT ENCODING key"),
     (8, "PERSIST key"),

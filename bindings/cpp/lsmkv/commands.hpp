@@ -751,6 +751,17 @@ public:
             return lsmkv_keys(raw(), pattern.data(), pattern.size(), out, err);
         });
     }
+    /// MEMORY USAGE: estimates the bytes that a key takes in the store before compression: the key,
+    /// its value, and what the engine adds to each entry. Of a collection five members are looked
+    /// at. Returns the number of bytes.
+    std::optional<std::int64_t> memory_usage(std::string_view key) const {
+        return try_memory_usage(key).value();
+    }
+    Result<std::optional<std::int64_t>> try_memory_usage(std::string_view key) const noexcept {
+        return Result<std::optional<std::int64_t>>::of([&](auto *out, lsmkv_err *err) {
+            return lsmkv_memory_usage(raw(), key.data(), key.size(), out, err);
+        });
+    }
     /// OBJECT ENCODING: returns the name of the encoding in which Redis would store a value.
     /// Returns the name.
     std::optional<Value> object_encoding(std::string_view key) const {

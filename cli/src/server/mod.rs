@@ -7,7 +7,7 @@
 //! - `client`, `client_list`: the state of a client, and the part that other threads may read;
 //! - `blocking`, `subscribing`: blocking pops, subscriptions; `mailbox`: messages between threads;
 //! - `output_classes`, `output_limit`, `memory_trim`: limits on reply buffers, and memory returned to the system;
-//! - `settings`, `counters`, `keyspace_sample`, `background_save`, `shared`: the server's state.
+//! - `settings`, `counters`, `background_save`, `shared`: the server's state.
 
 mod background_save;
 mod blocking;
@@ -24,7 +24,6 @@ mod error_reply;
 mod event_loop;
 mod flusher;
 mod input_buffer;
-mod keyspace_sample;
 mod log;
 mod mailbox;
 mod memory_trim;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use lsmkv::types::KeyspaceSampler;
 use lsmkv::{Db, Error, ErrorKind};
 use parking_lot::Mutex;
 
@@ -12,7 +13,6 @@ use super::background_save::BackgroundSave;
 use super::client_list::ClientList;
 use super::command_table::CommandTable;
 use super::counters::Counters;
-use super::keyspace_sample::KeyspaceSampler;
 use super::log::LogThrottle;
 use super::mailbox::{Mailbox, Mailboxes, Message};
 use super::memory_trim::MemoryTrim;

@@ -15,13 +15,13 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 
 pub use pop::BlockingPop;
-use pop::{PopSource, PopSyntax};
+use pop::PopSyntax;
 
 use super::args::Args;
 use super::entry::Entry;
 use super::reply::Reply;
 use crate::error::{Error, ErrorKind, Result};
-use crate::messages::{Attempt, Waiter};
+use crate::messages::{Attempt, Inbox, Interrupt, Waiter};
 use crate::options::SyncMode;
 use crate::txn::{Db, Tx};
 
@@ -72,7 +72,7 @@ struct PopWaiter {
 
 impl Waiter for PopWaiter {
     fn wanted(&self) -> (u32, u8) {
-        (self.db.database(), u8::from(self.pop.source == PopSource::List))
+        self.pop.wanted(&self.db)
     }
 
     fn serve(&self, key: &[u8]) -> bool {
@@ -88,6 +88,31 @@ impl Waiter for PopWaiter {
     fn close(&self) {
         (self.deliver)(Err(closed()));
     }
+}
+
+/// A session that wants to know when one of its keys may hold an element.
+struct KeyNotice {
+    wanted: (u32, u8),
+    inbox: Arc<Inbox>,
+}
+
+impl Waiter for KeyNotice {
+    fn wanted(&self) -> (u32, u8) {
+        self.wanted
+    }
+
+    fn serve(&self, _key: &[u8]) -> bool {
+        self.inbox.nudge();
+        true
+    }
+
+    fn close(&self) {
+        self.inbox.nudge();
+    }
+}
+
+fn handle_closed() -> Error {
+    Error::new(ErrorKind::Closed, "the handle was closed while the call waited for an element")
 }
 
 fn closed() -> Error {
@@ -122,36 +147,55 @@ impl Db {
         })
     }
 
+    /// Pops an element, or makes `inbox` tell when one of the keys may hold one. Nothing is popped
+    /// then: the caller tries again.
+    pub(super) fn pop_or_notice(
+        &self,
+        pop: &BlockingPop,
+        inbox: &Arc<Inbox>,
+    ) -> Result<PopOutcome> {
+        let notice = KeyNotice { wanted: pop.wanted(self), inbox: Arc::clone(inbox) };
+        let attempt = || self.write(&pop.written(&pop.keys), |tx| pop.try_all(tx));
+        Ok(match self.store().hub().wait_for(pop.keys.clone(), Arc::new(notice), attempt)? {
+            Attempt::Done(reply) => PopOutcome::Ready(reply),
+            Attempt::Waits(ticket) => {
+                PopOutcome::Waiting(WaitingPop { db: self.clone(), ticket: Some(ticket) })
+            }
+        })
+    }
+
     /// Runs a blocking command and waits in the calling thread.
     pub(super) fn run_blocking(&self, entry: &Entry, argv: &[&[u8]]) -> Result<Reply> {
         let pop = parsed(entry, argv.get(1..).unwrap_or_default())?;
         let deadline = pop.timeout().map(|limit| Instant::now().checked_add(limit));
-        let slot = Arc::new((Mutex::new(None), Condvar::new()));
+        let call = Arc::new(BlockedCall::default());
         let deliver = {
-            let slot = Arc::clone(&slot);
-            move |reply: Result<Reply>| {
-                *slot.0.lock() = Some(reply);
-                slot.1.notify_one();
-            }
+            let call = Arc::clone(&call);
+            move |reply: Result<Reply>| call.deliver(reply)
         };
         let reply = match self.pop_or_wait(pop, deliver)? {
             PopOutcome::Ready(reply) => reply,
-            PopOutcome::Waiting(mut waiting) => match waited(&slot, deadline.flatten()) {
-                Some(reply) => {
-                    waiting.delivered();
-                    reply?
+            PopOutcome::Waiting(mut waiting) => {
+                let interruptible: Arc<dyn Interrupt> = Arc::<BlockedCall>::clone(&call);
+                let _listed = self.waits().map(|waits| waits.enter(interruptible));
+                match call.wait(deadline.flatten()) {
+                    Ended::Delivered(reply) => {
+                        waiting.delivered();
+                        reply?
+                    }
+                    Ended::TimedOut if waiting.cancel() => return Ok(Reply::NilArray),
+                    Ended::Interrupted if waiting.cancel() => return Err(handle_closed()),
+                    // Served while the wait ended: the element is the caller's.
+                    _ => call.take().unwrap_or_else(|| Err(closed()))?,
                 }
-                None if waiting.cancel() => return Ok(Reply::NilArray),
-                // Served while the wait ended.
-                None => slot.0.lock().take().unwrap_or_else(|| Err(closed()))?,
-            },
+            }
         };
         self.settle_pop()?;
         Ok(reply)
     }
 
     /// Makes a pop as durable as the sync mode of the handle says.
-    fn settle_pop(&self) -> Result<()> {
+    pub(super) fn settle_pop(&self) -> Result<()> {
         match self.durability() {
             SyncMode::Always => self.sync(),
             SyncMode::Interval | SyncMode::Off => Ok(()),
@@ -159,23 +203,64 @@ impl Db {
     }
 }
 
-/// Waits until a reply is delivered; `None` if the deadline passed first.
-fn waited(
-    slot: &(Mutex<Option<Result<Reply>>>, Condvar),
-    deadline: Option<Instant>,
-) -> Option<Result<Reply>> {
-    let mut reply = slot.0.lock();
-    while reply.is_none() {
-        match deadline {
-            None => slot.1.wait(&mut reply),
-            Some(deadline) if slot.1.wait_until(&mut reply, deadline).timed_out() => break,
-            Some(_) => {}
-        }
-    }
-    reply.take()
+/// A call that waits in its thread.
+#[derive(Default)]
+struct BlockedCall {
+    state: Mutex<CallState>,
+    changed: Condvar,
 }
 
-fn parsed(entry: &Entry, args: &[&[u8]]) -> Result<BlockingPop> {
+#[derive(Default)]
+struct CallState {
+    reply: Option<Result<Reply>>,
+    interrupted: bool,
+}
+
+/// How a wait ended.
+enum Ended {
+    Delivered(Result<Reply>),
+    TimedOut,
+    Interrupted,
+}
+
+impl BlockedCall {
+    fn deliver(&self, reply: Result<Reply>) {
+        self.state.lock().reply = Some(reply);
+        self.changed.notify_one();
+    }
+
+    fn take(&self) -> Option<Result<Reply>> {
+        self.state.lock().reply.take()
+    }
+
+    fn wait(&self, deadline: Option<Instant>) -> Ended {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(reply) = state.reply.take() {
+                return Ended::Delivered(reply);
+            }
+            if state.interrupted {
+                return Ended::Interrupted;
+            }
+            match deadline {
+                None => self.changed.wait(&mut state),
+                Some(deadline) if self.changed.wait_until(&mut state, deadline).timed_out() => {
+                    return state.reply.take().map_or(Ended::TimedOut, Ended::Delivered);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+impl Interrupt for BlockedCall {
+    fn interrupt(&self) {
+        self.state.lock().interrupted = true;
+        self.changed.notify_one();
+    }
+}
+
+pub(super) fn parsed(entry: &Entry, args: &[&[u8]]) -> Result<BlockingPop> {
     let argv: Vec<&[u8]> =
         std::iter::once(entry.command.name.as_bytes()).chain(args.iter().copied()).collect();
     BlockingPop::parse(&argv)

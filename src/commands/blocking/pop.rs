@@ -95,6 +95,11 @@ impl BlockingPop {
         }
     }
 
+    /// What the pop takes: the database, and the type of the key.
+    pub(super) fn wanted(&self, db: &Db) -> (u32, u8) {
+        (db.database(), u8::from(self.source == PopSource::List))
+    }
+
     /// The time to wait; `None`: without limit.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout

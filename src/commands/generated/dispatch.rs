@@ -7,7 +7,7 @@ use crate::commands::{parse, schema, stream};
 use crate::types::{BitOp, InsertPosition, Side};
 
 /// Every command, by family and name.
-pub(crate) static ENTRIES: [&Entry; 159] = [
+pub(crate) static ENTRIES: [&Entry; 160] = [
     &APPEND,
     &DECR,
     &DECRBY,
@@ -127,6 +127,7 @@ pub(crate) static ENTRIES: [&Entry; 159] = [
     &FLUSHALL,
     &FLUSHDB,
     &KEYS,
+    &MEMORY,
     &MOVE,
     &OBJECT,
     &PERSIST,
@@ -957,14 +958,17 @@ pub(crate) static KEYS: Entry = Entry {
     }),
 };
 
+pub(crate) static MEMORY: Entry =
+    Entry { command: &schema::key::GROUP.commands[10], run: Run::Reply(parse::key::memory) };
+
 pub(crate) static MOVE: Entry =
-    Entry { command: &schema::key::GROUP.commands[10], run: Run::Reply(parse::key::r#move) };
+    Entry { command: &schema::key::GROUP.commands[11], run: Run::Reply(parse::key::r#move) };
 
 pub(crate) static OBJECT: Entry =
-    Entry { command: &schema::key::GROUP.commands[11], run: Run::Reply(parse::key::object) };
+    Entry { command: &schema::key::GROUP.commands[12], run: Run::Reply(parse::key::object) };
 
 pub(crate) static PERSIST: Entry = Entry {
-    command: &schema::key::GROUP.commands[12],
+    command: &schema::key::GROUP.commands[13],
     run: Run::Reply(|tx, mut args| {
         let key = args.bytes()?;
         Ok(tx.persist(key)?.into_reply())
@@ -972,13 +976,13 @@ pub(crate) static PERSIST: Entry = Entry {
 };
 
 pub(crate) static PEXPIRE: Entry =
-    Entry { command: &schema::key::GROUP.commands[13], run: Run::Reply(parse::key::pexpire) };
+    Entry { command: &schema::key::GROUP.commands[14], run: Run::Reply(parse::key::pexpire) };
 
 pub(crate) static PEXPIREAT: Entry =
-    Entry { command: &schema::key::GROUP.commands[14], run: Run::Reply(parse::key::pexpireat) };
+    Entry { command: &schema::key::GROUP.commands[15], run: Run::Reply(parse::key::pexpireat) };
 
 pub(crate) static PEXPIRETIME: Entry = Entry {
-    command: &schema::key::GROUP.commands[15],
+    command: &schema::key::GROUP.commands[16],
     run: Run::Reply(|tx, mut args| {
         let key = args.bytes()?;
         Ok(tx.pexpiretime(key)?.into_reply())
@@ -986,7 +990,7 @@ pub(crate) static PEXPIRETIME: Entry = Entry {
 };
 
 pub(crate) static PTTL: Entry = Entry {
-    command: &schema::key::GROUP.commands[16],
+    command: &schema::key::GROUP.commands[17],
     run: Run::Reply(|tx, mut args| {
         let key = args.bytes()?;
         Ok(tx.pttl(key)?.into_reply())
@@ -994,12 +998,12 @@ pub(crate) static PTTL: Entry = Entry {
 };
 
 pub(crate) static RANDOMKEY: Entry = Entry {
-    command: &schema::key::GROUP.commands[17],
+    command: &schema::key::GROUP.commands[18],
     run: Run::Reply(|tx, _| Ok(tx.randomkey()?.into_reply())),
 };
 
 pub(crate) static RENAME: Entry = Entry {
-    command: &schema::key::GROUP.commands[18],
+    command: &schema::key::GROUP.commands[19],
     run: Run::Reply(|tx, mut args| {
         let key = args.bytes()?;
         let newkey = args.bytes()?;
@@ -1008,7 +1012,7 @@ pub(crate) static RENAME: Entry = Entry {
 };
 
 pub(crate) static RENAMENX: Entry = Entry {
-    command: &schema::key::GROUP.commands[19],
+    command: &schema::key::GROUP.commands[20],
     run: Run::Reply(|tx, mut args| {
         let key = args.bytes()?;
         let newkey = args.bytes()?;
@@ -1017,10 +1021,10 @@ pub(crate) static RENAMENX: Entry = Entry {
 };
 
 pub(crate) static SWAPDB: Entry =
-    Entry { command: &schema::key::GROUP.commands[20], run: Run::Reply(parse::key::swapdb) };
+    Entry { command: &schema::key::GROUP.commands[21], run: Run::Reply(parse::key::swapdb) };
 
 pub(crate) static TOUCH: Entry = Entry {
-    command: &schema::key::GROUP.commands[21],
+    command: &schema::key::GROUP.commands[22],
     run: Run::Reply(|tx, mut args| {
         let keys = args.all();
         Ok(tx.touch(keys)?.into_reply())
@@ -1028,7 +1032,7 @@ pub(crate) static TOUCH: Entry = Entry {
 };
 
 pub(crate) static TTL: Entry = Entry {
-    command: &schema::key::GROUP.commands[22],
+    command: &schema::key::GROUP.commands[23],
     run: Run::Reply(|tx, mut args| {
         let key = args.bytes()?;
         Ok(tx.ttl(key)?.into_reply())
@@ -1036,10 +1040,10 @@ pub(crate) static TTL: Entry = Entry {
 };
 
 pub(crate) static TYPE: Entry =
-    Entry { command: &schema::key::GROUP.commands[23], run: Run::Reply(parse::key::r#type) };
+    Entry { command: &schema::key::GROUP.commands[24], run: Run::Reply(parse::key::r#type) };
 
 pub(crate) static UNLINK: Entry = Entry {
-    command: &schema::key::GROUP.commands[24],
+    command: &schema::key::GROUP.commands[25],
     run: Run::Reply(|tx, mut args| {
         let keys = args.all();
         Ok(tx.unlink(keys)?.into_reply())

@@ -164,6 +164,45 @@ pub(crate) fn object(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     }
 }
 
+const MEMORY_HELP: [&str; 5] = [
+    "MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "USAGE <key> [SAMPLES <count>]",
+    "    The bytes that a key takes in the store, roughly.",
+    "HELP",
+    "    Prints this help.",
+];
+
+/// The number of members that are looked at unless the caller says so.
+const SAMPLES: u64 = 5;
+
+pub(crate) fn memory(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
+    let word = args.bytes()?;
+    match word.to_ascii_lowercase().as_slice() {
+        b"help" => {
+            args.end().map_err(|_| wrong_number("memory|help"))?;
+            Ok(Reply::list(MEMORY_HELP.map(|line| Bytes::from_static(line.as_bytes()))))
+        }
+        b"usage" if args.is_empty() => Err(wrong_number("memory|usage")),
+        b"usage" => {
+            let (key, mut samples) = (args.bytes()?, SAMPLES);
+            while !args.is_empty() {
+                if !args.take_word("samples") || args.is_empty() {
+                    return Err(syntax_error());
+                }
+                samples = u64::try_from(args.integer()?).map_err(|_| syntax_error())?;
+            }
+            let bytes = tx.memory_usage(key, samples)?;
+            let number = |bytes| Reply::Int(i64::try_from(bytes).unwrap_or(i64::MAX));
+            Ok(bytes.map_or(Reply::Nil, number))
+        }
+        _ => {
+            let word = quoted(word);
+            let message = format!("ERR unknown subcommand '{word}'. Try MEMORY HELP.");
+            Err(Error::new(ErrorKind::Syntax, message))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,8 @@ use super::spec::{Arg, Command, ReplyKind};
 pub enum ConnectionCommand {
     /// CLIENT.
     Client,
+    /// CONFIG.
+    Config,
     /// DISCARD.
     Discard,
     /// ECHO.
@@ -17,6 +19,8 @@ pub enum ConnectionCommand {
     Exec,
     /// HELLO.
     Hello,
+    /// INFO.
+    Info,
     /// MULTI.
     Multi,
     /// PING.
@@ -37,6 +41,8 @@ pub enum ConnectionCommand {
     Subscribe,
     /// SUNSUBSCRIBE.
     Sunsubscribe,
+    /// TIME.
+    Time,
     /// UNSUBSCRIBE.
     Unsubscribe,
     /// UNWATCH.
@@ -64,10 +70,35 @@ pub(crate) const CONNECTION: &[(ConnectionCommand, Command)] = &[
             &[OneOf(&[
                 &[Word("GETNAME")],
                 &[Word("ID")],
+                &[Word("INFO")],
+                &[
+                    Word("LIST"),
+                    Optional(&[OneOf(&[
+                        &[Word("TYPE"), Bytes("type")],
+                        &[Word("ID"), Many(&[Int("client-id")])],
+                    ])]),
+                ],
+                &[Word("NO-EVICT"), OneOf(&[&[Word("ON")], &[Word("OFF")]])],
+                &[Word("NO-TOUCH"), OneOf(&[&[Word("ON")], &[Word("OFF")]])],
+                &[Word("REPLY"), Word("ON")],
                 &[Word("SETINFO"), Bytes("option"), Bytes("value")],
                 &[Word("SETNAME"), Bytes("name")],
             ])],
-            "Returns or sets the name of the connection, or returns its number.",
+            "Tells about the sessions of the store, or names this one.",
+        ),
+    ),
+    (
+        ConnectionCommand::Config,
+        entry(
+            "CONFIG",
+            "2.0.0",
+            &[OneOf(&[
+                &[Word("GET"), Many(&[Bytes("pattern")])],
+                &[Word("RESETSTAT")],
+                &[Word("REWRITE")],
+                &[Word("SET"), Many(&[Bytes("parameter"), Bytes("value")])],
+            ])],
+            "Returns settings as a server would, or sets notify-keyspace-events.",
         ),
     ),
     (
@@ -90,6 +121,15 @@ pub(crate) const CONNECTION: &[(ConnectionCommand, Command)] = &[
                 Optional(&[Word("SETNAME"), Bytes("clientname")]),
             ])],
             "Returns properties of the server and selects the protocol.",
+        ),
+    ),
+    (
+        ConnectionCommand::Info,
+        entry(
+            "INFO",
+            "1.0.0",
+            &[Optional(&[Many(&[Bytes("section")])])],
+            "Returns figures of the store as a server would.",
         ),
     ),
     (
@@ -153,6 +193,10 @@ pub(crate) const CONNECTION: &[(ConnectionCommand, Command)] = &[
             &[Optional(&[Many(&[Bytes("shardchannel")])])],
             "Ends subscriptions to shard channels, or to all of them.",
         ),
+    ),
+    (
+        ConnectionCommand::Time,
+        entry("TIME", "2.6.0", &[], "Returns the seconds since 1970, and microseconds."),
     ),
     (
         ConnectionCommand::Unsubscribe,

@@ -2,6 +2,7 @@
 
 use super::parameters::{
     CONDITIONS, DESTINATION, KEY, database, exclusive_flags, flag_out, flags, int, maybe_bytes_out,
+    maybe_int_out,
 };
 use super::spec::Access::{Alone, AloneWith, Read, Write};
 use super::spec::Arg::{Bytes, Int, Key, Many, OneOf, Optional, Word};
@@ -175,6 +176,31 @@ const COMMANDS: &[Command] = &[
     Command::new("KEYS", "1.0.0", Read, &[Bytes("pattern")], ReplyKind::List, "O(N), N being the number of keys", "Returns the keys that match a pattern.").streams()
         .flags(Flags::ANY_TYPE)
         .python("keys", &[("pattern", "\"*\"")]),
+    Command::new(
+        "MEMORY",
+        "4.0.0",
+        Read,
+        &[OneOf(&[
+            &[Word("HELP")],
+            &[Word("USAGE"), NAME, Optional(&[Word("SAMPLES"), Int("count")])],
+        ])],
+        ReplyKind::Varies,
+        "O(N), N being the number of members looked at",
+        "Estimates the bytes that a key takes in the store.",
+    )
+    .flags(Flags::ANY_TYPE)
+    .keys(KeyPositions::Range { first: 2, last: 2, step: 1 })
+    .parsed_by_hand("subcommands have errors of their own")
+    .functions(&[Function::words(
+        "memory_usage",
+        &[KEY],
+        &[Literal("USAGE"), Of("key")],
+        maybe_int_out("the number of bytes"),
+        "MEMORY USAGE: estimates the bytes that a key takes in the store before compression: the \
+         key, its value, and what the engine adds to each entry. Of a collection five members are \
+         looked at.",
+    )])
+    .python_by_hand(),
     Command::new("MOVE", "1.0.0", Alone, &[NAME, Int("database")], ReplyKind::Flag, COPIED, "Moves a key to another database.")
         .flags(Flags::ANY_TYPE)
         .parsed_by_hand("the number of a database has an error of its own")

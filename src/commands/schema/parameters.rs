@@ -80,6 +80,11 @@ pub(super) const fn int_out(name: &'static str, receives: &'static str) -> Outpu
     Output::new(name, OutputKind::Int, receives)
 }
 
+/// A number, or the status NOT_FOUND.
+pub(super) const fn maybe_int_out(receives: &'static str) -> Output {
+    int_out("out", receives).nil(Nil::NotFound)
+}
+
 pub(super) const fn flag_out(name: &'static str, receives: &'static str) -> Output {
     Output::new(name, OutputKind::Flag, receives)
 }

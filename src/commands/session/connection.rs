@@ -5,30 +5,33 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-use super::Known;
 use super::subscriptions::{Subscribing, Subscriptions};
+use super::{Known, clients, info};
 use crate::commands::args::{Args, quoted, wrong_number};
 use crate::commands::dispatch::fits;
 use crate::commands::reply::Reply;
 use crate::commands::schema::connection::ConnectionCommand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::messages::Inbox;
+use crate::messages::clients::ClientCard;
 use crate::txn::Db;
+use crate::types::KeyspaceSampler;
 use crate::types::number::{out_of_range, parse_integer};
 
 /// The number of connections that this process has made.
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
-
-/// The subcommands of CLIENT with their number of arguments, both names included.
-const CLIENT: [(&str, usize); 4] = [("getname", 2), ("id", 2), ("setinfo", 4), ("setname", 3)];
 
 /// The state of a connection: its name, its number, its protocol, its subscriptions.
 #[derive(Debug)]
 pub(super) struct Connection {
     /// The handle that made the session.
     pub(super) home: Db,
-    id: u64,
-    name: Bytes,
+    pub(super) id: u64,
+    /// What others may know of the session; made when it is first needed.
+    card: Option<Arc<ClientCard>>,
+    /// Whether the card is in the store's list.
+    listed: bool,
+    pub(super) key_sampler: KeyspaceSampler,
     pub(super) protocol: u8,
     pub(super) over: bool,
     /// Where messages arrive. Most connections never have one.
@@ -36,7 +39,7 @@ pub(super) struct Connection {
     subscriptions: Option<Subscriptions>,
 }
 
-fn invalid(text: impl Into<String>) -> Error {
+pub(super) fn invalid(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, text)
 }
 
@@ -45,17 +48,9 @@ pub(super) fn check((which, command): Known, argv: &[&[u8]]) -> Result<()> {
     if !fits(command.arity, argv.len()) {
         return Err(wrong_number(command.name));
     }
-    if *which != ConnectionCommand::Client {
-        return Ok(());
-    }
-    let word = argv.get(1).copied().unwrap_or_default();
-    match CLIENT.iter().find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes())) {
-        None => {
-            let word = quoted(word);
-            Err(invalid(format!("ERR unknown subcommand '{word}'. Try CLIENT HELP.")))
-        }
-        Some((name, count)) if *count != argv.len() => Err(wrong_number(&format!("client|{name}"))),
-        Some(_) => Ok(()),
+    match which {
+        ConnectionCommand::Client => clients::check(argv),
+        _ => Ok(()),
     }
 }
 
@@ -67,21 +62,65 @@ pub(in crate::commands) fn database(args: &mut Args<'_>) -> Result<u32> {
         .map_err(|_| Error::new(ErrorKind::OutOfRange, "ERR DB index is out of range"))
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if self.listed {
+            self.home.store().hub().clients().leave(self.id);
+        }
+    }
+}
+
 impl Connection {
     pub(super) fn new(home: Db) -> Self {
         let id = CONNECTIONS.fetch_add(1, Ordering::Relaxed) + 1;
-        let name = Bytes::new();
-        Self { home, id, name, protocol: 2, over: false, inbox: None, subscriptions: None }
+        Self {
+            home,
+            id,
+            card: None,
+            listed: false,
+            key_sampler: KeyspaceSampler::default(),
+            protocol: 2,
+            over: false,
+            inbox: None,
+            subscriptions: None,
+        }
     }
 
     /// Returns to the initial state. Messages that wait are dropped.
     pub(super) fn reset(&mut self) -> Result<()> {
-        (self.name, self.protocol, self.subscriptions) = (Bytes::new(), 2, None);
+        (self.protocol, self.subscriptions) = (2, None);
+        if let Some(card) = &self.card {
+            card.names.lock().name = Bytes::new();
+        }
         if let Some(inbox) = &self.inbox {
             inbox.reopen();
             while inbox.take()?.is_some() {}
         }
         Ok(())
+    }
+
+    /// What others may know of the session.
+    pub(super) fn card(&mut self) -> &Arc<ClientCard> {
+        let (id, database) = (self.id, self.home.database());
+        self.card.get_or_insert_with(|| {
+            let card = ClientCard::new(id);
+            card.database.store(database, Ordering::Relaxed);
+            Arc::new(card)
+        })
+    }
+
+    /// Puts the session into the store's list, which CLIENT LIST shows.
+    pub(super) fn list(&mut self) {
+        let card = Arc::clone(self.card());
+        self.home.store().hub().clients().join(&card);
+        self.listed = true;
+    }
+
+    /// Notes which database is selected.
+    pub(super) fn note_database(&self, number: u32) {
+        if let Some(card) = &self.card {
+            card.database.store(number, Ordering::Relaxed);
+        }
     }
 
     /// Where messages arrive, made when it is first asked for.
@@ -122,26 +161,15 @@ impl Connection {
             ConnectionCommand::Ping if args.is_empty() => Ok(Reply::Status("PONG")),
             ConnectionCommand::Ping | ConnectionCommand::Echo => Ok(bulk(args.bytes()?)),
             ConnectionCommand::Client => self.client(args),
+            ConnectionCommand::Config => self.config(args),
             ConnectionCommand::Hello => self.hello(args),
+            ConnectionCommand::Info => self.info(args),
+            ConnectionCommand::Time => Ok(info::time()),
             other => match Subscribing::of(other) {
                 Some(what) => Ok(self.subscribe(what, args)),
                 None => Ok(Reply::OK),
             },
         }
-    }
-
-    fn client(&mut self, mut args: Args<'_>) -> Result<Reply> {
-        if args.take_word("getname") {
-            let name = Some(self.name.clone()).filter(|name| !name.is_empty());
-            return Ok(Reply::bulk(name));
-        }
-        if args.take_word("id") {
-            return Ok(Reply::Int(i64::try_from(self.id).unwrap_or(i64::MAX)));
-        }
-        if args.take_word("setname") {
-            self.name = valid_name(args.bytes()?)?;
-        }
-        Ok(Reply::OK)
     }
 
     fn hello(&mut self, mut args: Args<'_>) -> Result<Reply> {
@@ -164,14 +192,16 @@ impl Connection {
                     return Err(invalid(text));
                 }
             } else if args.len() > 1 && args.take_word("setname") {
-                name = Some(valid_name(args.bytes()?)?);
+                name = Some(args.bytes()?);
             } else {
                 let word = quoted(word);
                 return Err(invalid(format!("ERR Syntax error in HELLO option '{word}'")));
             }
         }
+        if let Some(name) = name {
+            self.set_name(name)?;
+        }
         self.protocol = protocol;
-        self.name = name.unwrap_or_else(|| self.name.clone());
         Ok(self.introduction())
     }
 
@@ -192,12 +222,4 @@ impl Connection {
 
 fn bulk(bytes: &[u8]) -> Reply {
     Reply::Bulk(Bytes::copy_from_slice(bytes))
-}
-
-fn valid_name(name: &[u8]) -> Result<Bytes> {
-    if name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
-        return Ok(Bytes::copy_from_slice(name));
-    }
-    let text = "ERR Client names cannot contain spaces, newlines or special characters.";
-    Err(invalid(text))
 }

@@ -1,14 +1,21 @@
 //! A session: what a connection remembers between commands, such as MULTI, WATCH, the selected
 //! database and a name.
 //!
-//! - `connection`: commands that concern only the connection;
+//! - `connection`: commands that concern only the connection; `clients`: CLIENT;
+//! - `info`, `settings`: INFO and CONFIG, for programs that ask a server for them;
+//! - `nowait`: a blocking command for who must not block;
 //! - `subscriptions`: channels that the connection listens to, and their messages;
 //! - `queue`: the commands between MULTI and EXEC, and how EXEC runs them.
 
+mod clients;
 mod connection;
+mod info;
+mod nowait;
 mod queue;
+mod settings;
 mod subscriptions;
 
+use super::WaitingPop;
 use super::args::{Args, wrong_number};
 use super::dispatch::{as_reply, find as find_command, finish, fits, name_of, unknown};
 use super::reply::Reply;
@@ -61,6 +68,8 @@ pub struct Session {
     connection: Connection,
     queue: Option<Box<Queue>>,
     watches: Watches,
+    /// The keys of which the session wants to know whether they may hold an element.
+    noticed: Option<WaitingPop>,
 }
 
 impl Db {
@@ -71,6 +80,7 @@ impl Db {
             connection: Connection::new(self.clone()),
             queue: None,
             watches: Watches::default(),
+            noticed: None,
         }
     }
 }
@@ -80,6 +90,7 @@ impl Session {
     /// [`Db::command`].
     pub fn command(&mut self, argv: &[&[u8]]) -> Result<Reply> {
         let name = name_of(argv)?;
+        self.end_notice();
         let reply = match find(name) {
             Some(known) => self.own_command(known, argv),
             None if self.queue.is_some() => Ok(self.queue_command(name, argv)),
@@ -91,6 +102,7 @@ impl Session {
     /// Runs a command, or queues it after MULTI, and writes its reply to `sink`. EXEC writes the
     /// replies of all its commands there. All of them run even if the sink is full.
     pub fn command_into(&mut self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
+        self.end_notice();
         match find(name_of(argv)?) {
             None if self.queue.is_none() => self.db.command_into(argv, sink),
             Some(known @ (ConnectionCommand::Exec, _)) if self.queue.is_some() => {
@@ -103,6 +115,11 @@ impl Session {
                 Ok(())
             }
         }
+    }
+
+    /// Shows the session in the CLIENT LIST of the store's sessions.
+    pub(crate) fn list_as_client(&mut self) {
+        self.connection.list();
     }
 
     /// The handle with the selected database.
@@ -168,6 +185,7 @@ impl Session {
             ConnectionCommand::Reset => {
                 self.connection.reset()?;
                 self.db = self.connection.home.clone();
+                self.connection.note_database(self.db.database());
                 self.end_multi();
                 Ok(Reply::Status("RESET"))
             }
@@ -244,6 +262,7 @@ impl Session {
 
     fn select(&mut self, mut args: Args<'_>) -> Result<Reply> {
         self.db = self.db.select(connection::database(&mut args)?)?;
+        self.connection.note_database(self.db.database());
         Ok(Reply::OK)
     }
 
@@ -278,6 +297,7 @@ impl Session {
         drop(watches);
         let Some(database) = database else { return Ok(Some(Reply::NilArray)) };
         self.db = self.db.select(database)?;
+        self.connection.note_database(database);
         Ok(None)
     }
 }

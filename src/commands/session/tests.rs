@@ -2,6 +2,7 @@
 //! real Redis.
 
 mod conversions;
+mod server_answers;
 
 use super::*;
 use crate::error::ErrorKind;

@@ -411,6 +411,32 @@ pub unsafe extern "C" fn lsmkv_keys(
     }
 }
 
+/// MEMORY USAGE: estimates the bytes that a key takes in the store before compression: the key,
+/// its value, and what the engine adds to each entry. Of a collection five members are looked
+/// at. *out, which may be NULL, receives the number of bytes.
+///
+/// OK; NOT_FOUND; any of a read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lsmkv_memory_usage(
+    db: *mut lsmkv_db,
+    key: *const c_void,
+    klen: usize,
+    out: *mut i64,
+    err: *mut lsmkv_err,
+) -> lsmkv_status {
+    // SAFETY: the caller keeps the rules at the head of the header.
+    unsafe {
+        let out = Out::emptied(out, 0);
+        read_call(db, err, |target| {
+            let key = target.key("key", key, klen)?;
+            let mut argv = Argv::new(&entry::MEMORY);
+            argv.word("USAGE");
+            argv.push(key);
+            out.run(target, &entry::MEMORY, &argv, LSMKV_NOT_FOUND)
+        })
+    }
+}
+
 /// MOVE: moves a key to another database. Waits until no other write runs. *moved, which may be
 /// NULL, receives 1 if it was moved, 0 if the key is missing here or exists there.
 ///

@@ -103,6 +103,12 @@ class Keys(Executor[V]):
         """Moves a key to another database."""
         return self._execute(flag, b"MOVE", name, db)
 
+    def memory_usage(self, key: EncodableT, samples: Optional[int] = None) -> Optional[int]:
+        """Estimates the bytes that a key takes in the store, or returns None. Of a collection five
+        members are looked at, or `samples`; 0 looks at all."""
+        words: List[EncodableT] = [] if samples is None else ["SAMPLES", samples]
+        return self._execute(as_is, b"MEMORY", "USAGE", key, *words)
+
     def object(self, infotype: str, key: EncodableT) -> Any:
         """Describes how Redis would hold a value: "ENCODING", "FREQ", "IDLETIME" or "REFCOUNT"."""
         return self._execute(as_is, b"OBJECT", infotype, key)

@@ -4,6 +4,7 @@ use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
 use lsmkv::StatValue;
+use lsmkv::types::KeyFigures;
 
 use super::Call;
 use super::connection::REDIS_VERSION;
@@ -238,19 +239,9 @@ fn stat(server: &Server, name: &str) -> u64 {
 }
 
 fn keyspace(server: &Server, lines: &mut SectionText) {
-    let databases = server.settings.value("databases").parse().unwrap_or(0);
-    let sample = |number| server.keyspace.sample(&server.db.select(number)?);
-    let samples: Vec<_> =
-        (0..databases).filter_map(|number| Some((number, sample(number).ok()?))).collect();
-    let counted: u64 = samples.iter().filter_map(|(_, sample)| sample.keys).sum();
-    let large = samples.iter().filter(|(_, sample)| sample.keys.is_none()).count().max(1) as u64;
-    let rest = stat(server, "keys_estimated").saturating_sub(counted) / large;
-    for (number, sample) in samples {
-        let keys = sample.keys.unwrap_or(rest.max(1));
-        if keys > 0 {
-            let (expires, avg_ttl) = (sample.expires_among(keys), sample.average_ttl_ms());
-            let figures = format_args!("keys={keys},expires={expires},avg_ttl={avg_ttl}");
-            lines.add(&format!("db{number}"), figures);
-        }
+    for figures in server.keyspace.figures(&server.db).unwrap_or_default() {
+        let KeyFigures { database, keys, expires, average_ttl_ms } = figures;
+        let text = format_args!("keys={keys},expires={expires},avg_ttl={average_ttl_ms}");
+        lines.add(&format!("db{database}"), text);
     }
 }

@@ -5,9 +5,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use lsmkv::types::ScanOptions;
-use lsmkv::{Db, Error};
 use parking_lot::Mutex;
+
+use crate::engine::TreeStats;
+use crate::error::Result;
+use crate::keyspace::trees::META;
+use crate::txn::Db;
+use crate::types::scan::ScanOptions;
 
 /// A database of up to this many keys is read whole on every call.
 const SMALL: usize = 1000;
@@ -20,9 +24,9 @@ const VALID_FOR: Duration = Duration::from_secs(1);
 
 /// A sample of the keys of a database.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sample {
+struct Sample {
     /// The number of keys, if they were counted.
-    pub(crate) keys: Option<u64>,
+    keys: Option<u64>,
     sampled: u64,
     /// The number of sampled keys with an expiry, and the sum of their times to live.
     with_expiry: u64,
@@ -30,7 +34,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    fn of(db: &Db, keys: impl IntoIterator<Item = Bytes>) -> Result<Self, Error> {
+    fn of(db: &Db, keys: impl IntoIterator<Item = Bytes>) -> Result<Self> {
         let mut sample = Self::default();
         for key in keys {
             sample.note(db.pttl(&key)?);
@@ -39,7 +43,7 @@ impl Sample {
     }
 
     /// Samples a database that is not small.
-    fn of_larger(db: &Db, mut keys: Vec<Bytes>, mut cursor: Vec<u8>) -> Result<Self, Error> {
+    fn of_larger(db: &Db, mut keys: Vec<Bytes>, mut cursor: Vec<u8>) -> Result<Self> {
         while !cursor.is_empty() && keys.len() < MAX_COUNTED {
             let (next, more) = page(db, &cursor)?;
             cursor = next;
@@ -49,7 +53,7 @@ impl Sample {
             let (count, step) = (keys.len() as u64, keys.len().div_ceil(SMALL).max(1));
             return Ok(Self { keys: Some(count), ..Self::of(db, keys.into_iter().step_by(step))? });
         }
-        let sampled: Result<Vec<_>, _> = (0..SAMPLE_SIZE).map(|_| db.randomkey()).collect();
+        let sampled: Result<Vec<_>> = (0..SAMPLE_SIZE).map(|_| db.randomkey()).collect();
         Self::of(db, sampled?.into_iter().flatten())
     }
 
@@ -63,29 +67,74 @@ impl Sample {
     }
 
     /// Extrapolates how many of `keys` keys have an expiry.
-    pub(crate) fn expires_among(&self, keys: u64) -> u64 {
+    fn expires_among(&self, keys: u64) -> u64 {
         let share =
             u128::from(self.with_expiry) * u128::from(keys) / u128::from(self.sampled.max(1));
         u64::try_from(share).unwrap_or(u64::MAX)
     }
 
-    pub(crate) fn average_ttl_ms(&self) -> u64 {
+    fn average_ttl_ms(&self) -> u64 {
         let average = self.ttl_ms / u128::from(self.with_expiry.max(1));
         u64::try_from(average).unwrap_or(u64::MAX)
     }
 }
 
-fn page(db: &Db, cursor: &[u8]) -> Result<(Vec<u8>, Vec<Bytes>), Error> {
+fn page(db: &Db, cursor: &[u8]) -> Result<(Vec<u8>, Vec<Bytes>)> {
     db.scan(cursor, &ScanOptions { count: SMALL as u64, ..ScanOptions::default() })
+}
+
+/// The figures of one database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyFigures {
+    /// The number of the database.
+    pub database: u32,
+    /// The number of keys, counted or estimated.
+    pub keys: u64,
+    /// The number of keys with an expiry.
+    pub expires: u64,
+    /// The average time to live of those, in milliseconds.
+    pub average_ttl_ms: u64,
+}
+
+/// Estimates the number of keys of a store. Each tombstone hides a record; overwritten records that
+/// no merge has met yet count twice.
+pub(crate) fn keys_estimated(meta: &TreeStats) -> u64 {
+    let entries: u64 = meta.levels.iter().map(|level| level.entries).sum();
+    let tombstones: u64 = meta.levels.iter().map(|level| level.tombstones).sum();
+    (entries + meta.memtable_entries).saturating_sub(tombstones.saturating_mul(2))
 }
 
 /// The latest samples of databases that are not small, by database number.
 #[derive(Debug, Default)]
-pub(crate) struct KeyspaceSampler(Mutex<BTreeMap<u32, (Instant, Sample)>>);
+pub struct KeyspaceSampler(Mutex<BTreeMap<u32, (Instant, Sample)>>);
 
 impl KeyspaceSampler {
+    /// The figures of every database that has keys. Those of large databases are estimates.
+    pub fn figures(&self, db: &Db) -> Result<Vec<KeyFigures>> {
+        let samples: Vec<(u32, Sample)> = (0..db.store().spaces().count())
+            .map(|number| Ok((number, self.sample(&db.select(number)?)?)))
+            .collect::<Result<_>>()?;
+        let counted: u64 = samples.iter().filter_map(|(_, sample)| sample.keys).sum();
+        let large = samples.iter().filter(|(_, sample)| sample.keys.is_none()).count().max(1);
+        let estimate = match counted {
+            // Only an estimate that is used is worth its cost.
+            _ if samples.iter().all(|(_, sample)| sample.keys.is_some()) => 0,
+            counted => {
+                let stats = db.store().engine().stats();
+                let all = stats.trees.get(META.index()).map_or(0, keys_estimated);
+                all.saturating_sub(counted) / large as u64
+            }
+        };
+        let figures = samples.into_iter().map(|(database, sample)| {
+            let keys = sample.keys.unwrap_or(estimate.max(1));
+            let (expires, average_ttl_ms) = (sample.expires_among(keys), sample.average_ttl_ms());
+            KeyFigures { database, keys, expires, average_ttl_ms }
+        });
+        Ok(figures.filter(|figures| figures.keys > 0).collect())
+    }
+
     /// Samples a database, or returns a recent sample.
-    pub(crate) fn sample(&self, db: &Db) -> Result<Sample, Error> {
+    fn sample(&self, db: &Db) -> Result<Sample> {
         let (cursor, keys) = page(db, b"")?;
         if cursor.is_empty() {
             let sample = Sample::of(db, keys)?;
@@ -107,7 +156,8 @@ impl KeyspaceSampler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lsmkv::Options;
+    use crate::options::Options;
+    use crate::types::ExpireIf;
 
     #[test]
     fn the_share_of_keys_with_a_time_to_live_is_that_of_the_sample() {
@@ -126,7 +176,7 @@ mod tests {
             let key = format!("{}:{n}", if timed { "z" } else { "a" });
             db.set(key.as_bytes(), b"v").unwrap();
             if timed {
-                db.pexpire(key.as_bytes(), 1_000_000, lsmkv::types::ExpireIf::ALWAYS).unwrap();
+                db.pexpire(key.as_bytes(), 1_000_000, ExpireIf::ALWAYS).unwrap();
             }
         }
         KeyspaceSampler::default().sample(&db).unwrap()
