@@ -160,10 +160,10 @@ cpp_suite() {
     done
 }
 
-# An environment with redis-py and mypy for tests/python; without a network their tests are skipped.
+# An environment with redis-py, diskcache and mypy for tests/python; without a network their tests are skipped.
 python_environment() {
     "$PYTHON" -m venv "$report/venv" &&
-        "$report/venv/bin/pip" install -q --disable-pip-version-check redis mypy
+        "$report/venv/bin/pip" install -q --disable-pip-version-check redis diskcache==5.6.3 mypy
 }
 python_suite() {
     title "tests/python"

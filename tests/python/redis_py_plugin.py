@@ -1,15 +1,16 @@
 """For redis_py_suite.py: lets redis-py's tests run on a store in memory, leaves out what
 redis_py_exclusions.txt says, and counts."""
 
-import datetime
 import os
 import re
 import sys
 
 import pytest
 import redis
+import redis.asyncio
 
 import lsmkv
+import lsmkv.asyncio
 
 INFO = {
     "redis_version": "7.0.15",
@@ -57,10 +58,17 @@ def pool(**options):
     return lsmkv.ConnectionPool(store=STORE, **kept)
 
 
+def async_pool(**options):
+    """In the place of redis.asyncio.ConnectionPool."""
+    kept = {name: options[name] for name in KEPT if name in options}
+    return lsmkv.asyncio.ConnectionPool(store=STORE, **kept)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session):
     sys.modules["tests.conftest"]._get_info = lambda url: dict(INFO)
     redis.ConnectionPool = pool
+    redis.asyncio.ConnectionPool = async_pool
 
 
 def pytest_collection_modifyitems(config, items):
@@ -71,11 +79,6 @@ def pytest_collection_modifyitems(config, items):
     left_out = [item for item in items if is_left_out(item)]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
-    # The time of the server is that of this process: TIME is the server's.
-    now = lambda client: datetime.datetime.now()
-    for module in {item.module for item in items}:
-        if hasattr(module, "redis_server_time"):
-            module.redis_server_time = now
 
 
 @pytest.fixture(autouse=True)

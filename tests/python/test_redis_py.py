@@ -4,6 +4,7 @@ import inspect
 import os
 import tempfile
 import threading
+import time
 import unittest
 
 import lsmkv
@@ -52,8 +53,9 @@ class Signatures(unittest.TestCase):
             rows = [line.split("|")[1].strip() for line in table if line.startswith("| ")]
         names = {name.lower() for name in rows if name.isupper() or "_" in name}
         self.assertGreaterEqual(len(names), 140)
-        # SCRIPT and FUNCTION have a method for each subcommand.
-        methods = {"del": "delete", "script": "script_load", "function": "function_load"}
+        # These have a method for each subcommand.
+        methods = {"script": "script_load", "function": "function_load", "memory": "memory_usage"}
+        methods["del"] = "delete"
         missing = {name for name in names if not hasattr(lsmkv.DB, methods.get(name, name))}
         self.assertEqual(missing, set())
 
@@ -88,6 +90,98 @@ class Messages(unittest.TestCase):
         threading.Timer(0.02, self.client.rpush, ("queue", "job")).start()
         self.assertEqual(self.client.blpop("queue", timeout=30), (b"queue", b"job"))
         self.assertIsNone(self.client.brpop(["queue"], timeout=0.01))
+
+
+    def test_a_client_that_is_closed_wakes_its_pop(self):
+        ended = []
+
+        def wait():
+            try:
+                self.client.blpop("queue")
+            except redis.ConnectionError as error:
+                ended.append(str(error))
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while self.client.info("clients")["blocked_clients"] == 0:
+            pass
+        self.client.connection_pool.disconnect()
+        thread.join(10)
+        self.assertFalse(thread.is_alive())
+        self.assertIn("closed", ended[0])
+        self.client.rpush("queue", "kept")
+        self.assertEqual(self.client.lrange("queue", 0, -1), [b"kept"])
+
+    def test_a_lock_is_released(self):
+        with self.client.lock("lock", timeout=10) as lock:
+            self.assertTrue(lock.owned())
+            self.assertFalse(self.client.lock("lock").acquire(blocking=False))
+        self.assertEqual(self.client.exists("lock"), 0)
+
+
+@unittest.skipIf(redis is None, "redis-py is not installed")
+class AsAServer(unittest.TestCase):
+    """What programs ask a server for."""
+
+    def setUp(self):
+        self.pool = lsmkv.ConnectionPool(":memory:", client_name="worker", databases=4)
+        self.addCleanup(self.pool.close)
+        self.client = redis.Redis(connection_pool=self.pool)
+
+    def test_info(self):
+        self.client.set("k", "v", ex=100)
+        found = self.client.info()
+        self.assertEqual((found["redis_version"], found["role"]), ("7.0.15", "master"))
+        self.assertEqual((found["loading"], found["cluster_enabled"]), (0, 0))
+        self.assertEqual((found["db0"]["keys"], found["db0"]["expires"]), (1, 1))
+        self.assertEqual(found["process_id"], os.getpid())
+        self.assertGreater(found["used_memory"], 0)
+        self.assertEqual(self.client.info("memory")["maxmemory_policy"], "noeviction")
+        self.assertNotIn("role", self.client.info("memory"))
+        with self.client.pipeline() as pipe:
+            self.assertIn("connected_clients", pipe.info("clients").execute()[0])
+
+    def test_config(self):
+        self.assertEqual(self.client.config_get("maxmemory-policy"), {"maxmemory-policy": "noeviction"})
+        self.assertEqual(self.client.config_get("databases", "timeout"), {"databases": "4", "timeout": "0"})
+        self.assertTrue(self.client.config_set("notify-keyspace-events", "Ex"))
+        self.assertEqual(self.client.config_get("notify*")["notify-keyspace-events"], "xE")
+        with self.assertRaisesRegex(redis.ResponseError, "when the store is opened"):
+            self.client.config_set("maxmemory", 100)
+
+    def test_clients(self):
+        self.assertEqual(self.client.client_getname(), "worker")
+        own = self.client.client_id()
+        self.assertEqual([it["name"] for it in self.client.client_list() if it["id"] == str(own)], ["worker"])
+        self.assertEqual(self.client.client_info()["name"], "worker")
+        self.assertEqual(self.client.client_no_evict("ON"), b"OK")
+        seconds, micros = self.client.time()
+        self.assertTrue(abs(seconds - time.time()) < 5 and 0 <= micros < 10**6)
+
+    def test_memory_usage(self):
+        self.client.set("k", b"x" * 10_000)
+        self.assertTrue(10_000 < self.client.memory_usage("k") < 11_000)
+        self.client.rpush("l", *range(1000))
+        self.assertEqual(self.client.memory_usage("none"), None)
+        self.assertTrue(1000 < self.client.memory_usage("l", samples=0) < 100_000)
+
+    def test_the_last_client_closes_the_store_that_it_opened(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            path = os.path.join(scratch, "store")
+            first, second = lsmkv.Redis(path, decode_responses=True), lsmkv.Redis(path)
+            self.assertTrue(first.set("k", "v") and first.get("k") == "v")
+            first.close()
+            first.close()
+            self.assertEqual(second.get("k"), b"v")
+            with self.assertRaises(lsmkv.BusyError):
+                lsmkv.open(path)
+            with self.assertRaisesRegex(ValueError, "other options"):
+                lsmkv.Redis(path, sync="always")
+            second.close()
+            with lsmkv.open(path) as db:
+                with lsmkv.ConnectionPool(store=db) as pool:
+                    self.assertEqual(redis.Redis(connection_pool=pool).get("k"), b"v")
+                self.assertEqual(db.get("k"), b"v")
 
 
 @unittest.skipIf(redis is None, "redis-py is not installed")

@@ -35,6 +35,24 @@ def handles(db: "lsmkv.DB[bytes]") -> int:
     return db.transact(lambda t: t.incr("a"))
 
 
+def cache_and_lock(db: "lsmkv.DB[bytes]") -> None:
+    with lsmkv.Cache("cache", size_limit=1000) as cache:
+        cache.set("k", [1, 2], expire=60, tag="t")
+        count: int = cache.evict("t") + len(cache)
+    with db.lock("l", timeout=1, blocking_timeout=2) as lock:
+        held: bool = lock.owned()
+    print(count, held)
+
+
+async def asynchronous() -> None:
+    import lsmkv.asyncio
+
+    async with lsmkv.asyncio.ConnectionPool("store", sync="always") as pool:
+        client = lsmkv.asyncio.Redis("store")
+        print(pool.store, await client.ping())
+        await client.aclose()
+
+
 def adapter() -> None:
     import redis
 

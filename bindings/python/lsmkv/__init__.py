@@ -14,6 +14,7 @@ Commands have the names, arguments and results of redis-py. Existing code that h
 from typing import TYPE_CHECKING, Any
 
 from ._batch import Batch
+from ._cache import Cache
 from ._db import DB, OptionInfo, open, options, version
 from ._errors import (
     BusyError,
@@ -29,6 +30,8 @@ from ._errors import (
     IncompatibleError,
     InvalidError,
     IOError,
+    LockError,
+    LockNotOwnedError,
     MemoryError,
     MisuseError,
     NoScriptError,
@@ -49,17 +52,19 @@ from ._errors import (
     WrongTypeError,
 )
 from ._handle import Handle
+from ._lock import Lock
 from ._pipeline import Pipeline
 from ._transaction import Snapshot, Transaction
 
 if TYPE_CHECKING:
-    from ._redis import Connection, ConnectionPool
+    from ._redis import Connection, ConnectionPool, Redis
 
 __version__ = version()
 
 __all__ = [
     "Batch",
     "BusyError",
+    "Cache",
     "ClosedError",
     "ConflictError",
     "Connection",
@@ -76,6 +81,9 @@ __all__ = [
     "IOError",
     "IncompatibleError",
     "InvalidError",
+    "Lock",
+    "LockError",
+    "LockNotOwnedError",
     "MemoryError",
     "MisuseError",
     "NoScriptError",
@@ -88,6 +96,7 @@ __all__ = [
     "PanicError",
     "Pipeline",
     "ReadOnlyError",
+    "Redis",
     "RedisError",
     "ResponseError",
     "Snapshot",
@@ -106,7 +115,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Only the adapter needs redis-py.
-    if name in ("Connection", "ConnectionPool"):
+    if name in ("Connection", "ConnectionPool", "Redis"):
         from . import _redis
 
         return getattr(_redis, name)

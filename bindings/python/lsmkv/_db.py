@@ -21,6 +21,7 @@ from ._batch import Batch
 from ._errors import WatchError
 from ._ffi import lib
 from ._handle import Handle, decoded
+from ._lock import Lock
 from ._outputs import failure, give, take
 from ._pipeline import Pipeline
 from ._reply import same
@@ -180,6 +181,27 @@ class DB(Handle[V]):
                     retries -= 1
                     if retries < 0:
                         raise
+
+    def lock(
+        self,
+        name: EncodableT,
+        timeout: Optional[float] = None,
+        sleep: float = 0.1,
+        blocking: bool = True,
+        blocking_timeout: Optional[float] = None,
+        thread_local: bool = True,
+        raise_on_release_error: bool = True,
+    ) -> Lock:
+        """Returns a lock that is a key of the store: `with db.lock("name", timeout=10):`.
+
+        It is released by itself after `timeout` seconds. Who wants it looks every `sleep` seconds,
+        at most `blocking_timeout` seconds long. With `thread_local`, only the thread that took it
+        can release it.
+        """
+        return Lock(
+            self, name, timeout, sleep, blocking, blocking_timeout, thread_local,
+            raise_on_release_error,
+        )
 
     def wait(self, ticket: int, timeout_ms: int) -> bool:
         """Waits until the writes of a ticket are durable. Returns whether they are."""

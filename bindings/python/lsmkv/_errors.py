@@ -175,6 +175,14 @@ class TimeoutError(Error):
     code = -22
 
 
+class LockError(Error, ValueError):
+    """A lock is not held, or was not free in time."""
+
+
+class LockNotOwnedError(LockError):
+    """A lock is held by somebody else, or by nobody any more."""
+
+
 class UnsupportedError(MisuseError):
     """The operation does not exist on this kind of handle."""
 

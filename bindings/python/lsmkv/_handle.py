@@ -31,6 +31,8 @@ _set = lib.lsmkv_set
 _packed = lib.lsmkv_command_packed
 _SIZES = [c_size_t.from_param(size) for size in range(256)]
 _ROOM = c_size_t.from_param(READ_BYTES)
+# What a command that would wait for an element gives instead of a reply.
+WOULD_WAIT = object()
 # The timeout of a wait without a limit.
 FOR_EVER = 2**64 - 1
 
@@ -245,6 +247,22 @@ class Handle(Direct[V], Commands[V]):
 class Session(Handle[V]):
     """A connection to the store: accepts MULTI, WATCH, SELECT and SUBSCRIBE. For one thread at a
     time."""
+
+    def _try(self, block: bytes) -> Any:
+        """Runs a packed command. Returns WOULD_WAIT if it would wait for an element: then `fileno`
+        becomes readable when it is worth another try."""
+        out = take()
+        status = lib.lsmkv_command_nowait(
+            self._handle, block, len(block), out.pointer_at, out.err_at
+        )
+        if status == TIMEOUT:
+            give(out)
+            return WOULD_WAIT
+        if status < 0:
+            raise failure(status, out)
+        reply: int = out.pointer.value or 0
+        give(out)
+        return _reply.decode(reply, self._shapes)
 
     def wait(self, timeout: Optional[float] = None) -> Optional[List[Any]]:
         """Waits for a message of a channel, at most this many seconds; without a timeout for ever.

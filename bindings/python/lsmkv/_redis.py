@@ -5,10 +5,10 @@ server. Commands are packed in the library's form instead of RESP, and replies h
 RESP2. Works with redis-py 4, 5, 6, 7 and 8.
 """
 
-import inspect
 from collections import deque
-from typing import TYPE_CHECKING, Any, Deque, Dict, Iterable, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Deque, Iterable, List, Optional, Union
 
+import redis
 import redis.connection
 from redis import exceptions
 
@@ -25,13 +25,22 @@ else:
     except ImportError:  # redis-py before 4.5.2
         from redis.connection import Connection as AbstractConnection
 
-from . import _errors, _reply
-from ._answers import score_text
-from ._db import DB, PathT, open, options
+from . import _errors
+from ._connecting import (
+    WAITS,
+    blocks_of,
+    confirmations,
+    fitting,
+    name_of,
+    opened,
+    packed,
+    shapes,
+    subscribes,
+    translated,
+)
+from ._db import DB, PathT
 from ._handle import Session
-from ._values import pack
-
-_PARAMETERS = inspect.signature(AbstractConnection.__init__).parameters
+from ._stores import give_back
 
 
 class _Replies(BaseParser):
@@ -39,31 +48,50 @@ class _Replies(BaseParser):
 
     def __init__(self, socket_read_size: int = 0) -> None:
         self.waiting: Deque[Any] = deque()
-        # The session of a subscriber: its messages are read like replies.
-        self.subscriber: Optional[Session[bytes]] = None
+        # A command that waits for an element: it runs when its reply is read.
+        self.deferred: Optional[bytes] = None
+        self.session: Optional[Session[bytes]] = None
+        # Whether messages are read like replies.
+        self.subscribed = False
 
     def on_connect(self, connection: Any) -> None:
         self.waiting.clear()
+        self.deferred = None
+        self.session = connection._sock.session
 
     def on_disconnect(self) -> None:
         self.waiting.clear()
-        self.subscriber = None
+        self.deferred = None
+        self.session = None
+        self.subscribed = False
 
     def can_read(self, timeout: Optional[float] = 0) -> bool:
-        if not self.waiting and self.subscriber is not None:
+        if not self.waiting and self.subscribed:
             self._receive(timeout)
         return bool(self.waiting)
 
     def read_response(self, disable_decoding: bool = False, **_: Any) -> Any:
-        if not self.waiting and self.subscriber is not None:
+        if self.deferred is not None:
+            block, self.deferred = self.deferred, None
+            self.run(block)
+        elif not self.waiting and self.subscribed:
             self._receive(None)
         if not self.waiting:
             raise exceptions.ConnectionError("no reply is waiting: send a command first")
         return self.waiting.popleft()
 
+    def run(self, block: bytes) -> None:
+        """Runs packed commands and queues their replies."""
+        if self.session is None:
+            raise exceptions.ConnectionError("the connection is closed")
+        try:
+            self.waiting.extend(self.session._run(block))
+        except _errors.Error as error:
+            raise translated(error) from error
+
     def _receive(self, timeout: Optional[float]) -> None:
         """Waits for a message."""
-        session = self.subscriber
+        session = self.session
         try:
             message = session.wait(timeout) if session is not None else None
         except _errors.Error as error:
@@ -79,7 +107,8 @@ class _Link:
         self.session = session
 
     def shutdown(self, how: int) -> None:
-        """Reports that no data is pending."""
+        """Ends a call that waits in another thread, as the end of a socket does."""
+        self.session.close()
 
     def close(self) -> None:
         self.session.close()
@@ -95,16 +124,9 @@ class Connection(AbstractConnection):
     def __init__(self, store: DB[bytes], **kwargs: Any) -> None:
         self.store = store
         kwargs["parser_class"] = _Replies
-        if "protocol" not in _PARAMETERS:
-            kwargs.pop("protocol", None)
-        super().__init__(**kwargs)
-        encoder: Any = self.encoder
+        super().__init__(**fitting(AbstractConnection, kwargs))
         parser: Any = self._parser
-        self._session_shapes = _reply.Shapes(
-            encoder.decode if encoder.decode_responses else _reply.same,
-            parser.parse_error,
-            lambda score: encoder.decode(score_text(score)),
-        )
+        self._session_shapes = shapes(self.encoder, parser.parse_error)
 
     def repr_pieces(self) -> List[Any]:
         return [("store", self.store), ("db", self.db)]
@@ -113,7 +135,7 @@ class Connection(AbstractConnection):
         try:
             session = self.store._open_session()
         except _errors.Error as error:
-            raise _translated(error) from error
+            raise translated(error) from error
         session._shapes = self._session_shapes
         return _Link(session)
 
@@ -124,8 +146,11 @@ class Connection(AbstractConnection):
         return "lsmkv: %s" % exception
 
     def on_connect(self) -> None:
-        """Selects the database. There is no server to greet."""
+        """Names the session and selects the database. There is no server to greet."""
         self._parser.on_connect(self)
+        if self.client_name:
+            self.send_command("CLIENT", "SETNAME", self.client_name, check_health=False)
+            self.read_response()
         if self.db:
             self.send_command("SELECT", self.db, check_health=False)
             self.read_response()
@@ -136,10 +161,7 @@ class Connection(AbstractConnection):
 
     def pack_command(self, *args: Any) -> List[bytes]:
         """Packs one command in the library's form."""
-        name = args[0].encode() if isinstance(args[0], str) else args[0]
-        words = name.split() if b" " in name else [name]
-        encoded = tuple(map(self.encoder.encode, args[1:]))
-        return [b"".join(pack(words[0], (*words[1:], *encoded)))]
+        return [packed(self.encoder, args)]
 
     def pack_commands(self, commands: Iterable[Any]) -> List[bytes]:
         """Packs several commands in the library's form."""
@@ -148,38 +170,35 @@ class Connection(AbstractConnection):
     def send_packed_command(
         self, command: Union[bytes, Iterable[bytes]], check_health: bool = True
     ) -> None:
-        """Runs commands and queues their replies for reading."""
+        """Runs commands and queues their replies for reading. A command that waits for an element
+        runs when its reply is read."""
         connection: Any = self
         if not self._sock:
             connection.connect()
-        link = connection._sock
-        block = command if isinstance(command, bytes) else b"".join(command)
+        blocks = blocks_of(command)
         parser: Any = self._parser
-        try:
-            parser.waiting.extend(link.session._run(block))
-        except _errors.Error as error:
-            raise _translated(error) from error
+        if len(blocks) == 1 and name_of(blocks[0]) in WAITS:
+            parser.deferred = blocks[0]
+        else:
+            parser.run(b"".join(blocks))
 
     def send_command(self, *args: Any, **kwargs: Any) -> None:
         """Runs a command and queues its reply for reading."""
         parser: Any = self._parser
         before = len(parser.waiting)
         self.send_packed_command(self.pack_command(*args))
-        if str(args[0]).upper().endswith("SUBSCRIBE"):
-            connection: Any = self
-            parser.subscriber = connection._sock.session
-            # Each name is confirmed by a message of its own.
-            confirmations = [parser.waiting.pop() for _ in range(len(parser.waiting) - before)]
-            for reply in reversed(confirmations):
-                nested = isinstance(reply, list) and reply and isinstance(reply[0], list)
-                parser.waiting.extend(reply if nested else [reply])
+        if subscribes(args):
+            parser.subscribed = True
+            new = [parser.waiting.pop() for _ in range(len(parser.waiting) - before)]
+            parser.waiting.extend(confirmations(new[::-1]))
 
 
 class ConnectionPool(redis.connection.ConnectionPool):
     """Opens a store for redis-py; `close` closes it.
 
     Takes the options of `lsmkv.open` and of a redis-py connection (decode_responses, db, ...).
-    A store that is already open is passed as `store`, and stays open.
+    Pools with the same path share the store, and the last one that is closed closes it. A store that
+    is already open is passed as `store`, and stays open.
     """
 
     def __init__(
@@ -189,10 +208,8 @@ class ConnectionPool(redis.connection.ConnectionPool):
         max_connections: Optional[int] = None,
         **kwargs: Any,
     ) -> None:
-        names = options()
-        given: Dict[str, Any] = {name: kwargs.pop(name) for name in list(kwargs) if name in names}
         self._opened = store is None
-        self.store: DB[bytes] = open(path, **given) if store is None else store
+        self.store: DB[bytes] = opened(path, kwargs) if store is None else store
         super().__init__(
             connection_class=Connection,
             max_connections=max_connections,
@@ -201,10 +218,11 @@ class ConnectionPool(redis.connection.ConnectionPool):
         )
 
     def close(self) -> None:
-        """Closes the connections, and the store if the pool opened it."""
+        """Closes the connections, and the store if no other pool that opened it is left."""
         self.disconnect()
         if self._opened:
-            self.store.close()
+            self._opened = False
+            give_back(self.store)
 
     def __enter__(self) -> "ConnectionPool":
         return self
@@ -213,10 +231,22 @@ class ConnectionPool(redis.connection.ConnectionPool):
         self.close()
 
 
-def _translated(error: _errors.Error) -> exceptions.RedisError:
-    """Returns the exception that redis-py would raise."""
-    if isinstance(error, _errors.ReadOnlyError):
-        return exceptions.ReadOnlyError(str(error))
-    if isinstance(error, _errors.ResponseError):
-        return exceptions.ResponseError(str(error))
-    return exceptions.RedisError(str(error))
+class Redis(redis.Redis):
+    """A redis-py client of a store in this process: `lsmkv.Redis("store")`.
+
+    Takes the arguments of `ConnectionPool`. `close` closes the store, unless another client of the
+    same path is left.
+    """
+
+    # None if the store could not be opened.
+    _own_pool: Optional[ConnectionPool] = None
+
+    def __init__(self, path: PathT = ":memory:", **kwargs: Any) -> None:
+        self._own_pool = ConnectionPool(path, **kwargs)
+        super().__init__(connection_pool=self._own_pool)
+
+    def close(self) -> None:
+        """Closes the client, and the store if this is its last client."""
+        if self._own_pool is not None:
+            super().close()
+            self._own_pool.close()
