@@ -94,6 +94,16 @@ fn run_packed(handle: &HandleKind, block: &[u8]) -> Result<Option<ReplyWriter>> 
     let count = Packed::new(block).check(longest)?;
     let mut packed = Packed::new(block);
     let mut replies = ReplyWriter::array();
+    #[cfg(feature = "remote")]
+    if let Some(remote) = handle.remote() {
+        let commands = (0..count).map(|_| {
+            let mut argv = Items::new();
+            packed.next(longest, |argument| argv.push(argument))?;
+            Ok(argv)
+        });
+        let ran = remote.commands(commands, &mut replies)?;
+        return Ok(ran.then_some(replies));
+    }
     let mut argv = Items::new();
     let mut ran = true;
     handle.commands(|run| {
@@ -141,7 +151,7 @@ unsafe fn arguments<'a>(
 }
 
 fn longest_argument(handle: &HandleKind) -> usize {
-    let limits = handle.store().limits();
+    let limits = handle.limits();
     usize::try_from(limits.key.max(limits.value)).unwrap_or(usize::MAX)
 }
 
