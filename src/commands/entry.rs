@@ -27,11 +27,13 @@ pub(crate) enum Run {
 
 impl Entry {
     /// Whether the command only reads, so that it may run twice.
+    #[cfg(feature = "remote")]
     pub(crate) fn only_reads(&self) -> bool {
         self.command.access == Access::Read
     }
 
     /// Whether the command waits until a key holds an element.
+    #[cfg(feature = "remote")]
     pub(crate) fn blocks(&self) -> bool {
         self.command.flags.has(Flags::BLOCKS)
     }

@@ -21,7 +21,7 @@ pub(super) enum RemoteHandle {
     /// Another database of the store.
     View(Remote),
     /// Made by lsmkv_session.
-    Session(Remote, Mutex<RemoteSession>, Arc<Waits>),
+    Session(Remote, Box<Mutex<RemoteSession>>, Arc<Waits>),
     /// Made by lsmkv_batch.
     Batch(Remote, Mutex<RemoteBatch>),
 }
@@ -70,7 +70,7 @@ impl RemoteHandle {
     ) -> Result<bool> {
         match self {
             Self::Root(store) | Self::View(store) => {
-                store.pipeline(commands, replies, ReplyWriter::count_reply)?
+                store.pipeline(commands, replies, ReplyWriter::count_reply)?;
             }
             Self::Session(_, session, _) => {
                 alone(session)?.pipeline(commands, replies, ReplyWriter::count_reply)?;
@@ -94,7 +94,7 @@ impl RemoteHandle {
         let store = self.store().clone();
         let session = store.session()?;
         let waits = session.waits();
-        Ok(Self::Session(store, Mutex::new(session), waits))
+        Ok(Self::Session(store, Box::new(Mutex::new(session)), waits))
     }
 
     pub(super) fn new_batch(&self, strict: bool) -> Result<Self> {
