@@ -768,10 +768,15 @@ lsmkv_status lsmkv_options_info(size_t index,
  empty store in memory. `options` may be NULL for the defaults, and may be freed or reused
  afterwards. *out receives the handle; close it with lsmkv_close.
 
+ The path may also be the address of a store in another process, or on another machine:
+ "unix:///path/to/socket", "redis://host:port", or "redis-cluster://host,host" for a cluster.
+ Commands are then sent there. What a server cannot do, such as a snapshot, is UNSUPPORTED.
+
  OK; MISUSE: path or out is NULL; INVALID: options contradict each other, or there is no store
  and create_if_missing is off, or there is one and error_if_exists is on; BUSY: another handle
  or process has it open; INCOMPATIBLE: not a store, or one of a newer version; FORKED: the
- process was forked while a store was open; CORRUPT, IO, FULL.
+ process was forked while a store was open; CORRUPT, IO, FULL; of a remote store also TIMEOUT, and
+ INVALID: the server refuses the login.
  */
 LSMKV_API
 lsmkv_status lsmkv_open(const char *path,

@@ -40,6 +40,8 @@ mod keyspace;
 mod messages;
 mod options;
 mod reclaim;
+#[cfg(feature = "remote")]
+mod remote;
 #[cfg(feature = "scripting")]
 mod scripting;
 mod sync;
@@ -56,6 +58,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use keyspace::limits::Limits;
 pub use messages::{OutputLimits, normalized_event_classes};
 pub use options::{Compression, Description, Options, SyncMode};
+#[cfg(feature = "remote")]
+pub use remote::{Address, Endpoint, Place, Remote, RemoteBatch, RemoteSession};
 pub use txn::{Db, Ticket, Transaction};
 pub use types::Type;
 

@@ -158,6 +158,10 @@ options! {
     script_max_memory: u64 = 256 * MIB, Rule::Size(MIB, 16 * GIB);
     /// Bytes of memory that the writes of one script may take before its commands fail.
     script_max_bytes: u64 = 64 * MIB, Rule::Size(4 * KIB, 16 * GIB);
+    /// Milliseconds within which a connection to a remote store is made.
+    connect_timeout_ms: u64 = 5000, Rule::Count(1, 3_600_000);
+    /// Milliseconds that a remote store may be silent during a reply; 0 for no limit.
+    reply_timeout_ms: u64 = 30_000, Rule::Count(0, 86_400_000);
     /// Whether the writes of a script that fails remain, as in Redis; otherwise they are undone.
     script_keeps_writes: bool = false, Rule::Choice;
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// What a layer may import, beside itself. `engine!` is the engine's facade: items that stand at
 /// the root of `engine`, not its modules.
-const TABLE: [(&str, &[&str]); 15] = [
+const TABLE: [(&str, &[&str]); 16] = [
     ("sync", &[]),
     ("error", &[]),
     ("options", &["error"]),
@@ -56,9 +56,22 @@ const TABLE: [(&str, &[&str]); 15] = [
     // The root names the script engine, so that commands need not know the layer above them.
     ("commands", &["types", "txn", "messages", "error", "options", "SCRIPT_ENGINE"]),
     ("scripting", &["commands", "types", "txn", "keyspace", "encoding", "error", "options"]),
+    ("remote", &["commands", "keyspace::limits", "error", "options"]),
     (
         "ffi",
-        &["commands", "admin", "types", "txn", "messages", "engine!", "sync", "error", "options"],
+        &[
+            "remote",
+            "commands",
+            "admin",
+            "types",
+            "txn",
+            "messages",
+            "keyspace::limits",
+            "engine!",
+            "sync",
+            "error",
+            "options",
+        ],
     ),
 ];
 

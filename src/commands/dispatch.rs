@@ -134,12 +134,12 @@ pub(super) fn finish(done: Result<()>, begin: usize, sink: &mut dyn ReplySink) -
 }
 
 /// The name of a command as the caller wrote it.
-pub(super) fn name_of<'a>(argv: &[&'a [u8]]) -> Result<&'a [u8]> {
+pub(crate) fn name_of<'a>(argv: &[&'a [u8]]) -> Result<&'a [u8]> {
     argv.first().copied().ok_or_else(|| Error::new(ErrorKind::Invalid, "a command needs a name"))
 }
 
 /// The entry of a command. The name may be in any case.
-pub(super) fn find(name: &[u8]) -> Option<&'static Entry> {
+pub(crate) fn find(name: &[u8]) -> Option<&'static Entry> {
     let mut capitals = [0; LONGEST_NAME];
     let capitals = capitals.get_mut(..name.len())?;
     capitals.copy_from_slice(name);
@@ -150,7 +150,7 @@ pub(super) fn find(name: &[u8]) -> Option<&'static Entry> {
 }
 
 /// Fails for a command that needs a session.
-pub(super) fn refuse_session(name: &[u8]) -> Result<()> {
+pub(crate) fn refuse_session(name: &[u8]) -> Result<()> {
     match session::find(name) {
         None => Ok(()),
         Some((_, command)) => {

@@ -4,7 +4,7 @@
 use super::args::Args;
 use super::reply::Reply;
 use super::reply_builder::ReplyBuilder;
-use super::schema::spec::{Access, Command};
+use super::schema::spec::{Access, Command, Flags};
 use super::sink::ReplySink;
 use crate::error::Result;
 use crate::txn::Tx;
@@ -26,6 +26,18 @@ pub(crate) enum Run {
 }
 
 impl Entry {
+    /// Whether the command only reads, so that it may run twice.
+    #[cfg(feature = "remote")]
+    pub(crate) fn only_reads(&self) -> bool {
+        self.command.access == Access::Read
+    }
+
+    /// Whether the command waits until a key holds an element.
+    #[cfg(feature = "remote")]
+    pub(crate) fn blocks(&self) -> bool {
+        self.command.flags.has(Flags::BLOCKS)
+    }
+
     /// Runs the command and returns its reply.
     pub(crate) fn run(&self, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
         tx.set_reads(self.command.access == Access::Read);

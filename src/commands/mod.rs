@@ -29,8 +29,11 @@ mod write_to;
 pub use batch::Batch;
 pub use blocking::{BlockingPop, PopOutcome, WaitingPop};
 pub use catalog::{Call, CommandInfo, SessionCommandInfo, commands, session_commands};
+#[cfg(feature = "remote")]
+pub(crate) use dispatch::{find, keys_of, name_of, refuse_session};
 pub(crate) use generated::dispatch as entries;
 pub use reply::Reply;
+pub(crate) use reply_builder::ReplyBuilder;
 pub use schema::connection::ConnectionCommand;
 pub use schema::spec::KeyPositions;
 pub(crate) use scripts::ScriptEngine;

@@ -7,7 +7,7 @@ use super::sink::{Head, ReplySink};
 
 /// Collects replies in the order in which they are written, and nests those that belong together.
 #[derive(Debug, Default)]
-pub(super) struct ReplyBuilder {
+pub(crate) struct ReplyBuilder {
     /// Complete replies, and heads whose replies follow.
     parts: Vec<Part>,
 }
@@ -20,7 +20,7 @@ enum Part {
 
 impl ReplyBuilder {
     /// Returns the reply that was written; nil if none was.
-    pub(super) fn finish(self) -> Reply {
+    pub(crate) fn finish(self) -> Reply {
         let mut parts = self.parts.into_iter();
         reply(&mut parts).unwrap_or(Reply::Nil)
     }

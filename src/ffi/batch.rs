@@ -5,7 +5,6 @@ use crate::ffi::boundary::handle_call;
 use crate::ffi::err::lsmkv_err;
 use crate::ffi::flags::Flags;
 use crate::ffi::handle::lsmkv_db;
-use crate::ffi::handle_kind::HandleKind;
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
 use crate::ffi::views::made;
 
@@ -27,9 +26,8 @@ pub unsafe extern "C" fn lsmkv_batch(
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
-        made(db, out, err, |target| {
-            let strict = Flags::checked(flags, LSMKV_STRICT, &[])?.has(LSMKV_STRICT);
-            Ok(HandleKind::new_batch(target.db(), strict))
+        made(db, out, err, |handle| {
+            handle.new_batch(Flags::checked(flags, LSMKV_STRICT, &[])?.has(LSMKV_STRICT))
         })
     }
 }
@@ -45,7 +43,7 @@ pub unsafe extern "C" fn lsmkv_batch_clear(
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
         handle_call(batch, err, |handle| {
-            handle.batch()?.clear();
+            handle.clear_batch()?;
             Ok(LSMKV_OK)
         })
     }

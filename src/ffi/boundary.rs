@@ -69,7 +69,7 @@ pub(super) unsafe fn handle_call(
 pub(super) unsafe fn guarded_call<T>(
     err: *mut lsmkv_err,
     entered: Result<T>,
-    store: impl FnOnce(&T) -> &Db,
+    store: impl FnOnce(&T) -> Option<&Db>,
     body: impl FnOnce(&T) -> Result<lsmkv_status>,
 ) -> lsmkv_status {
     // SAFETY: the caller's promise.
@@ -98,7 +98,7 @@ fn finish(report: Report, outcome: Result<lsmkv_status>) -> lsmkv_status {
 
 fn degrading<T, R>(
     entered: &T,
-    store: impl FnOnce(&T) -> &Db,
+    store: impl FnOnce(&T) -> Option<&Db>,
     body: impl FnOnce(&T) -> Result<R>,
 ) -> Result<R> {
     let outcome = caught(|| body(entered));
@@ -107,7 +107,9 @@ fn degrading<T, R>(
     {
         // If this panics too, the first panic is still the one reported.
         let _ = caught(|| {
-            store(entered).degrade(error);
+            if let Some(store) = store(entered) {
+                store.degrade(error);
+            }
             Ok(())
         });
     }
@@ -146,12 +148,12 @@ mod tests {
         let db = handle::open(HandleKind::Root(Db::open(":memory:", Options::default()).unwrap()));
         // SAFETY: an open handle, and NULL for err.
         unsafe {
-            let set = |target: &CommandTarget<'_>| target.db().set(b"k", b"v").map(|()| LSMKV_OK);
+            let set = |target: &CommandTarget<'_>| target.db()?.set(b"k", b"v").map(|()| LSMKV_OK);
             assert_eq!(read_call(db, null_mut(), set), LSMKV_OK);
             assert_eq!(read_call(db, null_mut(), |_| panic!("injected")), LSMKV_PANIC);
             assert_eq!(read_call(db, null_mut(), set), LSMKV_DEGRADED);
             let get = |target: &CommandTarget<'_>| {
-                assert_eq!(target.db().get(b"k")?.as_deref(), Some(&b"v"[..]));
+                assert_eq!(target.db()?.get(b"k")?.as_deref(), Some(&b"v"[..]));
                 Ok(LSMKV_OK)
             };
             assert_eq!(read_call(db, null_mut(), get), LSMKV_OK);

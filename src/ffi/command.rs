@@ -125,6 +125,10 @@ pub unsafe extern "C" fn lsmkv_command_nowait(
             let mut argv = Items::new();
             Packed::new(block).next(longest, |argument| argv.push(argument))?;
             let mut reply = ReplyWriter::default();
+            #[cfg(feature = "remote")]
+            if let Some(remote) = handle.remote() {
+                return Err(remote.unsupported("a command that does not wait"));
+            }
             if !handle.session()?.command_nowait(&argv, &mut reply)? {
                 let text = "all keys are empty: the command would wait for an element";
                 return Err(Error::new(ErrorKind::Timeout, text));
@@ -140,6 +144,16 @@ fn run_packed(handle: &HandleKind, block: &[u8]) -> Result<Option<ReplyWriter>> 
     let count = Packed::new(block).check(longest)?;
     let mut packed = Packed::new(block);
     let mut replies = ReplyWriter::array();
+    #[cfg(feature = "remote")]
+    if let Some(remote) = handle.remote() {
+        let commands = (0..count).map(|_| {
+            let mut argv = Items::new();
+            packed.next(longest, |argument| argv.push(argument))?;
+            Ok(argv)
+        });
+        let ran = remote.commands(commands, &mut replies)?;
+        return Ok(ran.then_some(replies));
+    }
     let mut argv = Items::new();
     let mut ran = true;
     handle.commands(|run| {
@@ -187,7 +201,7 @@ unsafe fn arguments<'a>(
 }
 
 fn longest_argument(handle: &HandleKind) -> usize {
-    let limits = handle.store().limits();
+    let limits = handle.limits();
     usize::try_from(limits.key.max(limits.value)).unwrap_or(usize::MAX)
 }
 

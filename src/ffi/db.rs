@@ -13,18 +13,29 @@ use crate::ffi::fork::{self, Transit};
 use crate::ffi::handle::{self, lsmkv_db};
 use crate::ffi::handle_kind::HandleKind;
 use crate::ffi::options::lsmkv_options;
+#[cfg(feature = "remote")]
+use crate::ffi::remote::RemoteHandle;
 use crate::ffi::slice::{Out, c_string};
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
+#[cfg(feature = "remote")]
+use crate::options::Options;
+#[cfg(feature = "remote")]
+use crate::remote::Remote;
 use crate::txn::Db;
 
 /// Opens the store in directory `path`, and creates it if the options allow. ":memory:" opens an
 /// empty store in memory. `options` may be NULL for the defaults, and may be freed or reused
 /// afterwards. *out receives the handle; close it with lsmkv_close.
 ///
+/// The path may also be the address of a store in another process, or on another machine:
+/// "unix:///path/to/socket", "redis://host:port", or "redis-cluster://host,host" for a cluster.
+/// Commands are then sent there. What a server cannot do, such as a snapshot, is UNSUPPORTED.
+///
 /// OK; MISUSE: path or out is NULL; INVALID: options contradict each other, or there is no store
 /// and create_if_missing is off, or there is one and error_if_exists is on; BUSY: another handle
 /// or process has it open; INCOMPATIBLE: not a store, or one of a newer version; FORKED: the
-/// process was forked while a store was open; CORRUPT, IO, FULL.
+/// process was forked while a store was open; CORRUPT, IO, FULL; of a remote store also TIMEOUT, and
+/// INVALID: the server refuses the login.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_open(
     path: *const c_char,
@@ -38,6 +49,10 @@ pub unsafe extern "C" fn lsmkv_open(
         let out = out.required("out")?;
         // SAFETY: the caller promises a terminated string or NULL, and live options or NULL.
         let (path, options) = unsafe { (c_string("path", path)?, options.as_ref()) };
+        if let Some(remote) = remote_store(path, options)? {
+            out.set(handle::open(remote));
+            return Ok(LSMKV_OK);
+        }
         fork::watch()?;
         let _transit = Transit::begin();
         let options = options.map(|given| given.options.clone()).unwrap_or_default();
@@ -68,6 +83,34 @@ pub unsafe extern "C" fn lsmkv_close(db: *mut lsmkv_db, err: *mut lsmkv_err) -> 
     };
     // SAFETY: the caller's promise about err.
     unsafe { free_call(err, body) }
+}
+
+/// Opens a remote store, if the path is the address of one.
+fn remote_store(path: &CStr, options: Option<&lsmkv_options>) -> Result<Option<HandleKind>> {
+    let Some(address) = path.to_str().ok().filter(|path| is_address(path)) else {
+        return Ok(None);
+    };
+    #[cfg(feature = "remote")]
+    {
+        let usual = Options::default();
+        let options = options.map_or(&usual, |given| &given.options);
+        fork::register()?;
+        let store = Remote::open(address, options)?;
+        Ok(Some(HandleKind::Remote(RemoteHandle::Root(store))))
+    }
+    #[cfg(not(feature = "remote"))]
+    {
+        let _ = (address, options);
+        let message =
+            "the path is an address, and this library was built without the feature remote";
+        Err(Error::new(ErrorKind::Unsupported, message))
+    }
+}
+
+/// Whether a path is the address of a remote store: it begins with a scheme that one has.
+fn is_address(path: &str) -> bool {
+    let schemes = ["unix", "redis", "rediss", "redis-cluster", "rediss-cluster"];
+    path.split_once("://").is_some_and(|(scheme, _)| schemes.contains(&scheme))
 }
 
 /// Makes a C handle of a store that Rust opened, for example on a file system that only Rust can

@@ -48,8 +48,8 @@ pub(super) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Registers the fork handler, and fails if a fork has made opening unsafe. Every open calls it
-/// first.
+/// Registers the fork handler, and fails if a fork has made opening unsafe. Every open of a store of
+/// this process calls it first.
 pub(super) fn watch() -> Result<()> {
     if FORKED_OPEN.load(Ordering::Relaxed) {
         return Err(Error::new(
@@ -58,6 +58,11 @@ pub(super) fn watch() -> Result<()> {
              exec, or fork before the first open or after the last close",
         ));
     }
+    register()
+}
+
+/// Registers the fork handler, so that the handles of this process are dead in its children.
+pub(super) fn register() -> Result<()> {
     static REGISTERED: OnceLock<i32> = OnceLock::new();
     // SAFETY: `in_child` does only what may be done in a forked child, and the library is
     // linked with -z nodelete, so its code outlives every fork.

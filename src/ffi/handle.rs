@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn a_closed_handle_is_recognised() {
         let db = new_handle();
-        try_enter(db).unwrap().kind().store().set(b"k", b"v").unwrap();
+        try_enter(db).unwrap().kind().store().unwrap().set(b"k", b"v").unwrap();
         try_close(db).unwrap();
         assert_eq!(try_enter(db).err().unwrap().kind(), ErrorKind::Misuse);
         assert_eq!(try_close(db).unwrap_err().kind(), ErrorKind::Misuse);
@@ -275,7 +275,7 @@ mod tests {
                     .map(|_| {
                         scope.spawn(|| {
                             while let Ok(entered) = try_enter(shared()) {
-                                entered.kind().store().set(b"k", b"v").unwrap();
+                                entered.kind().store().unwrap().set(b"k", b"v").unwrap();
                                 go.store(true, Ordering::Relaxed);
                             }
                         })

@@ -3,16 +3,20 @@
 //! A handle made from another keeps the store's memory alive. After the store is closed, its calls
 //! return CLOSED. One thread at a time may use a session or a batch; a second one gets an error.
 
+use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::commands::entry::Entry;
-use crate::commands::{Batch, ReplySink, Session};
+use crate::commands::{Batch, Reply, ReplySink, Session};
 use crate::error::{Error, ErrorKind, Result};
+#[cfg(feature = "remote")]
+use crate::ffi::remote::RemoteHandle;
 use crate::ffi::slice::misuse;
-use crate::ffi::target::{CommandTarget, Record};
+use crate::ffi::target::{CommandTarget, Elsewhere};
+use crate::keyspace::limits::Limits;
 use crate::messages::{HandleWaits, Inbox};
 use crate::txn::{Db, Ticket, Transaction};
 
@@ -38,6 +42,9 @@ pub(super) enum HandleKind {
         db: Db,
         batch: Mutex<Batch>,
     },
+    /// What runs in another process.
+    #[cfg(feature = "remote")]
+    Remote(RemoteHandle),
 }
 
 /// Runs one command by name and writes its reply to a sink. Returns whether it ran: a batch only
@@ -50,18 +57,47 @@ impl HandleKind {
         Self::View(db.with_waits(Arc::default()))
     }
 
-    pub(super) fn new_session(db: &Db) -> Self {
-        let (waits, inbox) = (Arc::<HandleWaits>::default(), Arc::<Inbox>::default());
-        let db = db.with_waits(waits);
-        let mut session = db.session();
-        session.use_inbox(Arc::clone(&inbox));
-        session.list_as_client();
-        Self::Session { db, session: Box::new(Mutex::new(session)), inbox }
+    /// Another database of the store.
+    pub(super) fn select(&self, number: u32) -> Result<Self> {
+        #[cfg(feature = "remote")]
+        if let Self::Remote(remote) = self {
+            return remote.select(number).map(Self::Remote);
+        }
+        self.with_database(|db| Ok(Self::new_view(&db.select(number)?)))
     }
 
-    pub(super) fn new_batch(db: &Db, strict: bool) -> Self {
-        let batch = if strict { db.batch().strict() } else { db.batch() };
-        Self::Batch { db: db.clone(), batch: Mutex::new(batch) }
+    /// A session on the handle.
+    pub(super) fn new_session(&self) -> Result<Self> {
+        #[cfg(feature = "remote")]
+        if let Self::Remote(remote) = self {
+            return remote.new_session().map(Self::Remote);
+        }
+        self.with_database(|db| {
+            let (waits, inbox) = (Arc::<HandleWaits>::default(), Arc::<Inbox>::default());
+            let db = db.with_waits(waits);
+            let mut session = db.session();
+            session.use_inbox(Arc::clone(&inbox));
+            session.list_as_client();
+            Ok(Self::Session { db, session: Box::new(Mutex::new(session)), inbox })
+        })
+    }
+
+    /// A batch for the handle.
+    pub(super) fn new_batch(&self, strict: bool) -> Result<Self> {
+        #[cfg(feature = "remote")]
+        if let Self::Remote(remote) = self {
+            return remote.new_batch(strict).map(Self::Remote);
+        }
+        self.with_database(|db| {
+            let batch = if strict { db.batch().strict() } else { db.batch() };
+            Ok(Self::Batch { db: db.clone(), batch: Mutex::new(batch) })
+        })
+    }
+
+    /// Calls `work` with the database of this process that the handle runs commands on. Fails if
+    /// there is none.
+    pub(super) fn with_database<T>(&self, work: impl FnOnce(&Db) -> Result<T>) -> Result<T> {
+        self.run(|target| target.db().and_then(work))
     }
 
     /// Runs a call on this handle.
@@ -78,7 +114,12 @@ impl HandleKind {
                 }
                 body(&CommandTarget::database(session.db()))
             }
-            Self::Batch { db, batch } => body(&CommandTarget::batch(db, batch)),
+            Self::Batch { db, batch } => body(&CommandTarget::elsewhere(db.limits(), batch)),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => {
+                remote.check_typed()?;
+                body(&CommandTarget::elsewhere(remote.limits(), remote))
+            }
         }
     }
 
@@ -94,6 +135,8 @@ impl HandleKind {
                 alone(batch)?.command(argv)?;
                 return Ok(false);
             }
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => return remote.command(argv, sink),
         }
         Ok(true)
     }
@@ -103,18 +146,33 @@ impl HandleKind {
     pub(super) fn commands(&self, body: impl FnOnce(&mut Runner<'_>) -> Result<()>) -> Result<()> {
         self.check_open()?;
         match self {
-            Self::Root(_) | Self::View(_) | Self::Transaction(_) => {
-                let mut session = self.store().session();
-                body(&mut |argv, sink| session.command_into(argv, sink).map(|()| true))
-            }
-            Self::Session { session, .. } => {
-                let mut session = alone(session)?;
-                body(&mut |argv, sink| session.command_into(argv, sink).map(|()| true))
-            }
+            Self::Root(db) | Self::View(db) => in_session(&mut db.session(), body),
+            Self::Transaction(transaction) => in_session(&mut transaction.session(), body),
+            Self::Session { session, .. } => in_session(&mut *alone(session)?, body),
             Self::Batch { batch, .. } => {
                 let mut batch = alone(batch)?;
                 body(&mut |argv, _| batch.command(argv).map(|()| false))
             }
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => body(&mut |argv, sink| remote.command(argv, sink)),
+        }
+    }
+
+    /// What runs in another process, if the handle does.
+    #[cfg(feature = "remote")]
+    pub(super) fn remote(&self) -> Option<&RemoteHandle> {
+        match self {
+            Self::Remote(remote) => Some(remote),
+            _ => None,
+        }
+    }
+
+    /// The limits of keys and values.
+    pub(super) fn limits(&self) -> Limits {
+        match self {
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.limits(),
+            local => local.store().map_or(Limits { key: 0, value: 0 }, Db::limits),
         }
     }
 
@@ -124,16 +182,19 @@ impl HandleKind {
     fn check_open(&self) -> Result<()> {
         match self {
             Self::Root(_) => Ok(()),
-            other => other.store().check_open(),
+            other => other.store().map_or(Ok(()), Db::check_open),
         }
     }
 
-    /// The database on which commands run, or another handle of its store.
-    pub(super) fn store(&self) -> &Db {
+    /// The database on which commands run, or another handle of its store. `None` if the store
+    /// belongs to another process.
+    pub(super) fn store(&self) -> Option<&Db> {
         match self {
-            Self::Root(db) | Self::View(db) => db,
-            Self::Session { db, .. } | Self::Batch { db, .. } => db,
-            Self::Transaction(transaction) => transaction,
+            Self::Root(db) | Self::View(db) => Some(db),
+            Self::Session { db, .. } | Self::Batch { db, .. } => Some(db),
+            Self::Transaction(transaction) => Some(transaction),
+            #[cfg(feature = "remote")]
+            Self::Remote(_) => None,
         }
     }
 
@@ -144,6 +205,9 @@ impl HandleKind {
             (Self::Transaction(transaction), Some(limit)) => transaction.commit_timeout(limit),
             (Self::Batch { batch, .. }, None) => alone(batch)?.commit(),
             (Self::Batch { batch, .. }, Some(limit)) => alone(batch)?.commit_timeout(limit),
+            // Its own limits are those of the connection.
+            #[cfg(feature = "remote")]
+            (Self::Remote(remote), _) => remote.batch()?.commit(),
             _ => Err(no_transaction()),
         }
     }
@@ -153,6 +217,8 @@ impl HandleKind {
         match self {
             Self::Transaction(transaction) => transaction.commit_async(),
             Self::Batch { batch, .. } => alone(batch)?.commit_async(),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => Err(remote.unsupported("a ticket")),
             _ => Err(no_transaction()),
         }
     }
@@ -165,8 +231,24 @@ impl HandleKind {
                 alone(batch)?.clear();
                 Ok(())
             }
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => {
+                remote.batch()?.clear();
+                Ok(())
+            }
             _ => Err(no_transaction()),
         }
+    }
+
+    /// Forgets the commands of a batch.
+    pub(super) fn clear_batch(&self) -> Result<()> {
+        #[cfg(feature = "remote")]
+        if let Self::Remote(remote) = self {
+            remote.batch()?.clear();
+            return Ok(());
+        }
+        self.batch()?.clear();
+        Ok(())
     }
 
     /// The batch, if the handle is one.
@@ -199,6 +281,24 @@ impl HandleKind {
         }
     }
 
+    /// Waits for a message of a session, at most until the deadline.
+    pub(super) fn wait_for_message(&self, deadline: Option<Instant>) -> Result<Option<Reply>> {
+        #[cfg(feature = "remote")]
+        if let Some(remote) = self.remote() {
+            return remote.session()?.wait(deadline);
+        }
+        self.session()?.wait(deadline)
+    }
+
+    /// A descriptor that is readable while messages wait for a session.
+    pub(super) fn message_descriptor(&self) -> Result<RawFd> {
+        #[cfg(feature = "remote")]
+        if let Some(remote) = self.remote() {
+            return remote.session()?.message_descriptor();
+        }
+        self.session()?.message_descriptor()
+    }
+
     /// Wakes calls that would needlessly delay a close, before the close waits for running calls.
     pub(super) fn announce_close(&self) {
         match self {
@@ -208,6 +308,8 @@ impl HandleKind {
                 db.end_own_waits();
             }
             Self::View(db) => db.end_own_waits(),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.announce_close(),
             _ => {}
         }
     }
@@ -229,10 +331,33 @@ impl HandleKind {
     }
 }
 
-impl Record for Mutex<Batch> {
-    fn record(&self, entry: &'static Entry, argv: &[&[u8]]) -> Result<()> {
-        alone(self)?.record(entry, argv)
+impl Elsewhere for Mutex<Batch> {
+    fn take(
+        &self,
+        entry: &'static Entry,
+        argv: &[&[u8]],
+        _sink: &mut dyn ReplySink,
+    ) -> Result<bool> {
+        alone(self)?.record(entry, argv).map(|()| false)
     }
+
+    fn reads(&self) -> Result<()> {
+        Err(self.no_database())
+    }
+
+    fn no_database(&self) -> Error {
+        let message =
+            "a batch only notes writes and runs them at lsmkv_commit: read on the database";
+        Error::new(ErrorKind::Unsupported, message)
+    }
+}
+
+/// Runs commands that belong together in a session.
+fn in_session(
+    session: &mut Session,
+    body: impl FnOnce(&mut Runner<'_>) -> Result<()>,
+) -> Result<()> {
+    body(&mut |argv, sink| session.command_into(argv, sink).map(|()| true))
 }
 
 /// Locks what only one thread at a time may use. Fails if another thread has it.

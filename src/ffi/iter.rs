@@ -93,8 +93,8 @@ fn new(
         cache_fill: CacheFill::skip_if(flags.has(LSMKV_ITER_NO_FILL)),
         ..KeyRange::default()
     };
-    let state = Mutex::new(State { keys: target.db().iter(range)?, shown: None });
-    Ok(lsmkv_iter { forks: fork::generation(), db: target.db().clone(), values, state })
+    let state = Mutex::new(State { keys: target.db()?.iter(range)?, shown: None });
+    Ok(lsmkv_iter { forks: fork::generation(), db: target.db()?.clone(), values, state })
 }
 
 /// Returns the next key. *key and *value are valid until the next call on this iterator. *kind is
@@ -200,7 +200,7 @@ unsafe fn call_iter(
         guarded_call(
             err,
             iter,
-            |iter| &iter.db,
+            |iter| Some(&iter.db),
             |iter| body(iter.values, &mut *alone(&iter.state)?),
         )
     }

@@ -24,6 +24,8 @@ mod odd;
 mod options;
 mod output;
 mod packed;
+#[cfg(feature = "remote")]
+mod remote;
 mod reply;
 mod reply_writer;
 mod session;

@@ -79,9 +79,25 @@ pub(super) trait WriteReply {
     ) -> Result<lsmkv_status>;
 }
 
-/// Implements [`WriteReply`] for outputs of one value: the reply kind, and how it fills the output.
+/// The output of a function that returns only its status.
+pub(super) struct Nothing;
+
+impl WriteReply for Nothing {
+    fn run(
+        &self,
+        target: &CommandTarget<'_>,
+        entry: &'static Entry,
+        argv: &Argv<'_>,
+        _nil: lsmkv_status,
+    ) -> Result<lsmkv_status> {
+        target.run(entry, argv)
+    }
+}
+
+/// Implements [`WriteReply`] for outputs of one value: the reply kinds, and how each fills the
+/// output.
 macro_rules! write_reply {
-    ($($output:ty: $kind:pat => $value:expr;)*) => {
+    ($($output:ty: $($kind:pat => $value:expr),+;)*) => {
         $(impl WriteReply for Out<$output> {
             fn run(
                 &self,
@@ -93,7 +109,7 @@ macro_rules! write_reply {
                 match target.reply(entry, argv)? {
                     None => Ok(LSMKV_OK),
                     Some(Reply::Nil | Reply::NilArray) => Ok(nil),
-                    Some($kind) => self.write($value),
+                    $(Some($kind) => self.write($value),)+
                     Some(other) => Err(unexpected(&other)),
                 }
             }
@@ -103,7 +119,7 @@ macro_rules! write_reply {
 
 write_reply! {
     i64: Reply::Int(number) => number;
-    f64: Reply::Double(number) => number;
+    f64: Reply::Double(number) => number, Reply::Bulk(text) => number(&text);
     lsmkv_buf: Reply::Bulk(bytes) => bytes;
 }
 
@@ -135,7 +151,7 @@ impl Out<*mut lsmkv_reply> {
         read: impl FnOnce(&mut Tx<'_>, &mut dyn ReplySink) -> Result<()>,
     ) -> Result<lsmkv_status> {
         let mut reply = ReplyWriter::default();
-        target.db().read(|tx| read(tx, &mut reply))?;
+        target.db()?.read(|tx| read(tx, &mut reply))?;
         self.finish(reply);
         Ok(LSMKV_OK)
     }
@@ -158,7 +174,7 @@ impl Out<*mut lsmkv_reply> {
     }
 }
 
-fn unexpected(reply: &Reply) -> Error {
+pub(super) fn unexpected(reply: &Reply) -> Error {
     Error::new(ErrorKind::Panic, format!("a command gave a reply of the wrong kind: {reply:?}"))
 }
 

@@ -41,7 +41,7 @@ pub unsafe extern "C" fn lsmkv_session_wait(
                 u64::MAX => None,
                 limit => Instant::now().checked_add(Duration::from_millis(limit)),
             };
-            let Some(message) = handle.session()?.wait(deadline)? else {
+            let Some(message) = handle.wait_for_message(deadline)? else {
                 let text = format!("no message has arrived in {timeout_ms} ms");
                 return Err(Error::new(ErrorKind::Timeout, text));
             };
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn lsmkv_session_fd(
     unsafe {
         let fd = Out::emptied(fd, -1);
         handle_call(session, err, |handle| {
-            fd.required("fd")?.set(handle.session()?.message_descriptor()?);
+            fd.required("fd")?.set(handle.message_descriptor()?);
             Ok(LSMKV_OK)
         })
     }
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn lsmkv_set_keyspace_events(
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
         read_call(db, err, |target| {
-            target.db().set_keyspace_events(text("classes", classes)?)?;
+            target.db()?.set_keyspace_events(text("classes", classes)?)?;
             Ok(LSMKV_OK)
         })
     }
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn lsmkv_set_message_limits(
     unsafe {
         read_call(db, err, |target| {
             let limits = OutputLimits { hard_bytes, soft_bytes, soft_seconds };
-            target.db().set_message_limits(limits);
+            target.db()?.set_message_limits(limits);
             Ok(LSMKV_OK)
         })
     }

@@ -1,16 +1,18 @@
-//! The target of an exported function: a database that runs commands, or a batch that stores them.
-//! It also turns the caller's pointers into slices, checked against the limits of the store.
+//! The target of an exported function: a database that runs commands, a batch that stores them, or a
+//! store elsewhere that is sent them. It also turns the caller's pointers into slices, checked against the limits of the store.
 #![expect(unsafe_code, reason = "turns the caller's pointers into slices")]
 
 use std::ffi::c_void;
 
 use crate::commands::entry::Entry;
-use crate::commands::{Reply, ReplySink};
+use crate::commands::{Reply, ReplyBuilder, ReplySink};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::argv::Argv;
 use crate::ffi::bitfield::lsmkv_bitfield_op;
+use crate::ffi::output::WriteReply;
 use crate::ffi::slice::{array, input, lsmkv_slice, misuse};
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
+use crate::keyspace::limits::Limits;
 use crate::txn::Db;
 use crate::types::BitfieldOp;
 
@@ -19,56 +21,85 @@ pub(super) type Items<'a> = Vec<&'a [u8]>;
 /// Pairs of arguments of a call.
 pub(super) type Pairs<'a> = Vec<(&'a [u8], &'a [u8])>;
 
-/// Stores commands instead of running them.
-pub(super) trait Record {
-    /// Stores a command with its arguments, the name first. Fails if it could never run.
-    fn record(&self, entry: &'static Entry, argv: &[&[u8]]) -> Result<()>;
+/// Takes commands in place of a database of this process: a batch stores them, a remote store is
+/// sent them.
+pub(super) trait Elsewhere {
+    /// Takes a command with its arguments, the name first, and writes its reply to `sink`. Returns
+    /// whether there is a reply: a batch stores the command, or fails if it could never run.
+    fn take(&self, entry: &'static Entry, argv: &[&[u8]], sink: &mut dyn ReplySink)
+    -> Result<bool>;
+
+    /// Fails if it only takes writes.
+    fn reads(&self) -> Result<()>;
+
+    /// The reason why there is no database of this process.
+    fn no_database(&self) -> Error;
 }
 
 /// Where an exported function runs its command.
 pub(super) struct CommandTarget<'a> {
-    db: &'a Db,
-    batch: Option<&'a dyn Record>,
+    limits: Limits,
+    place: Place<'a>,
+}
+
+enum Place<'a> {
+    Here(&'a Db),
+    Elsewhere(&'a dyn Elsewhere),
 }
 
 impl<'a> CommandTarget<'a> {
     /// A target that runs commands on `db`.
-    pub(super) fn database(db: &'a Db) -> Self {
-        Self { db, batch: None }
-    }
-
-    /// A target that stores commands in `batch`, to run on `db` later.
-    pub(super) fn batch(db: &'a Db, batch: &'a dyn Record) -> Self {
-        Self { db, batch: Some(batch) }
-    }
-
-    /// The database that runs commands. Only for a target that does not record.
-    pub(super) fn db(&self) -> &'a Db {
-        self.db
-    }
-
-    /// Whether the target stores commands instead of running them.
     #[inline]
-    pub(super) fn records(&self) -> bool {
-        self.batch.is_some()
+    pub(super) fn database(db: &'a Db) -> Self {
+        Self { limits: db.limits(), place: Place::Here(db) }
     }
 
-    /// Stores a command with these arguments in the batch.
-    pub(super) fn record(&self, entry: &'static Entry, args: &[&[u8]]) -> Result<lsmkv_status> {
-        self.record_with(entry, args, [])
+    /// A target that gives commands to `place`, within `limits`.
+    pub(super) fn elsewhere(limits: Limits, place: &'a dyn Elsewhere) -> Self {
+        Self { limits, place: Place::Elsewhere(place) }
     }
 
-    /// Stores a command with these arguments and further ones in the batch.
-    pub(super) fn record_with<'i>(
+    /// The database of this process that runs commands. Fails if they run elsewhere.
+    #[inline]
+    pub(super) fn db(&self) -> Result<&'a Db> {
+        match self.place {
+            Place::Here(db) => Ok(db),
+            Place::Elsewhere(place) => Err(place.no_database()),
+        }
+    }
+
+    /// Whether commands are stored or sent instead of run on a database of this process.
+    #[inline]
+    pub(super) fn is_elsewhere(&self) -> bool {
+        matches!(self.place, Place::Elsewhere(_))
+    }
+
+    /// Gives a command with these arguments to where it runs, and fills `out` with its reply. `nil`
+    /// is the status of a nil reply.
+    pub(super) fn forward(
+        &self,
+        entry: &'static Entry,
+        args: &[&[u8]],
+        out: &dyn WriteReply,
+        nil: lsmkv_status,
+    ) -> Result<lsmkv_status> {
+        self.forward_with(entry, args, [], out, nil)
+    }
+
+    /// Gives a command with these arguments and further ones to where it runs, and fills `out` with
+    /// its reply.
+    pub(super) fn forward_with<'i>(
         &self,
         entry: &'static Entry,
         args: &[&'i [u8]],
         items: impl IntoIterator<Item = &'i [u8]>,
+        out: &dyn WriteReply,
+        nil: lsmkv_status,
     ) -> Result<lsmkv_status> {
-        let batch = self.batch.ok_or_else(|| misuse("this handle is no batch"))?;
-        let name = std::iter::once(entry.command.name.as_bytes());
-        let argv: Items<'i> = name.chain(args.iter().copied()).chain(items).collect();
-        batch.record(entry, &argv).map(|()| LSMKV_OK)
+        let mut argv = Argv::new(entry);
+        argv.extend(args);
+        items.into_iter().for_each(|item| argv.push(item));
+        out.run(self, entry, &argv, nil)
     }
 
     /// Runs or stores a command whose reply carries no value.
@@ -78,9 +109,12 @@ impl<'a> CommandTarget<'a> {
 
     /// Runs a command and returns its reply. A batch stores it and returns `None`.
     pub(super) fn reply(&self, entry: &'static Entry, argv: &Argv<'_>) -> Result<Option<Reply>> {
-        argv.with_slices(|argv| match self.batch {
-            Some(batch) => batch.record(entry, argv).map(|()| None),
-            None => self.db.run_entry(entry, argv).map(Some),
+        argv.with_slices(|argv| match self.place {
+            Place::Here(db) => db.run_entry(entry, argv).map(Some),
+            Place::Elsewhere(place) => {
+                let mut reply = ReplyBuilder::default();
+                Ok(place.take(entry, argv, &mut reply)?.then(|| reply.finish()))
+            }
         })
     }
 
@@ -91,16 +125,19 @@ impl<'a> CommandTarget<'a> {
         argv: &Argv<'_>,
         sink: &mut dyn ReplySink,
     ) -> Result<bool> {
-        argv.with_slices(|argv| match self.batch {
-            Some(batch) => batch.record(entry, argv).map(|()| false),
-            None => self.db.run_entry_into(entry, argv, sink).map(|()| true),
+        argv.with_slices(|argv| match self.place {
+            Place::Here(db) => db.run_entry_into(entry, argv, sink).map(|()| true),
+            Place::Elsewhere(place) => place.take(entry, argv, sink),
         })
     }
 
     /// Fails on a batch, which only stores writes.
     #[inline]
     pub(super) fn reads(&self) -> Result<()> {
-        if self.records() { Err(no_reads()) } else { Ok(()) }
+        match self.place {
+            Place::Here(_) => Ok(()),
+            Place::Elsewhere(place) => place.reads(),
+        }
     }
 
     /// Reads a key: `len` bytes at `data`.
@@ -114,7 +151,7 @@ impl<'a> CommandTarget<'a> {
         len: usize,
     ) -> Result<&'s [u8]> {
         // SAFETY: the caller's promise.
-        unsafe { input(name, data, len, |len| self.db.limits().check_key_len(len)) }
+        unsafe { input(name, data, len, |len| self.limits.check_key_len(len)) }
     }
 
     /// Reads a value, field, member or element: `len` bytes at `data`.
@@ -128,7 +165,7 @@ impl<'a> CommandTarget<'a> {
         len: usize,
     ) -> Result<&'s [u8]> {
         // SAFETY: the caller's promise.
-        unsafe { input(name, data, len, |len| self.db.limits().check_value_len(len)) }
+        unsafe { input(name, data, len, |len| self.limits.check_value_len(len)) }
     }
 
     /// Reads bytes that may be absent; NULL is `None`.
@@ -267,14 +304,9 @@ impl<'a> CommandTarget<'a> {
     ) -> Result<Pairs<'s>> {
         // SAFETY: the caller's promise.
         let pairs = unsafe { self.pairs(name, slices, n)? };
-        pairs.iter().try_for_each(|(key, _)| self.db.limits().check_key(key))?;
+        pairs.iter().try_for_each(|(key, _)| self.limits.check_key(key))?;
         Ok(pairs)
     }
-}
-
-fn no_reads() -> Error {
-    let message = "a batch only notes writes and runs them at lsmkv_commit: read on the database";
-    Error::new(ErrorKind::Unsupported, message)
 }
 
 fn none_of(name: &str) -> Error {

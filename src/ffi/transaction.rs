@@ -25,7 +25,11 @@ pub unsafe extern "C" fn lsmkv_begin(
     err: *mut lsmkv_err,
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
-    unsafe { made(db, out, err, |target| target.db().begin().map(HandleKind::Transaction)) }
+    unsafe {
+        made(db, out, err, |handle| {
+            handle.with_database(|db| db.begin().map(HandleKind::Transaction))
+        })
+    }
 }
 
 /// Makes all writes of a transaction or batch visible at once, and as durable as the sync mode
@@ -93,7 +97,7 @@ pub unsafe extern "C" fn lsmkv_wait(
     unsafe {
         read_call(db, err, |target| {
             let limit = Duration::from_millis(timeout_ms);
-            if target.db().wait(Ticket::from_number(ticket), Some(limit))? {
+            if target.db()?.wait(Ticket::from_number(ticket), Some(limit))? {
                 return Ok(LSMKV_OK);
             }
             let message = format!("not durable after {timeout_ms} ms; it will be, wait again");

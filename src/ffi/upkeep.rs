@@ -22,7 +22,7 @@ use crate::ffi::status::{LSMKV_OK, lsmkv_status};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_sync(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller's promises about db and err.
-    unsafe { read_call(db, err, |target| done(target.db().sync())) }
+    unsafe { read_call(db, err, |target| done(target.db()?.sync())) }
 }
 
 /// Flushes the memtables to tables, and waits until that is done.
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn lsmkv_sync(db: *mut lsmkv_db, err: *mut lsmkv_err) -> l
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_flush(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller's promises about db and err.
-    unsafe { read_call(db, err, |target| done(target.db().flush())) }
+    unsafe { read_call(db, err, |target| done(target.db()?.flush())) }
 }
 
 /// Flushes, merges all tables, and returns when the old files and the old log are gone. This may
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn lsmkv_flush(db: *mut lsmkv_db, err: *mut lsmkv_err) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_compact(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller's promises about db and err.
-    unsafe { read_call(db, err, |target| done(target.db().compact())) }
+    unsafe { read_call(db, err, |target| done(target.db()?.compact())) }
 }
 
 /// Retries writing at once after LSMKV_FULL. The store also retries by itself.
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn lsmkv_compact(db: *mut lsmkv_db, err: *mut lsmkv_err) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_resume(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller's promises about db and err.
-    unsafe { read_call(db, err, |target| done(target.db().resume())) }
+    unsafe { read_call(db, err, |target| done(target.db()?.resume())) }
 }
 
 /// Copies the store to directory `dir`, which must not exist, by hard links on the same file
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn lsmkv_checkpoint(
     unsafe {
         read_call(db, err, |target| {
             let dir = directory("dir", c_string("dir", dir)?)?;
-            done(target.db().checkpoint(dir))
+            done(target.db()?.checkpoint(dir))
         })
     }
 }
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn lsmkv_check(
         let report = Out::emptied(report, null_mut());
         read_call(db, err, |target| {
             let report = report.required("report")?;
-            let problems = target.db().check()?;
+            let problems = target.db()?.check()?;
             report.fill(|sink| {
                 sink.head(Head::Array, problems.len());
                 problems.iter().for_each(|problem| sink.bulk(problem.as_bytes()));
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn lsmkv_stats(
         let out = Out::emptied(out, null_mut());
         read_call(db, err, |target| {
             let out = out.required("out")?;
-            let figures = target.db().stats()?;
+            let figures = target.db()?.stats()?;
             out.fill(|sink| {
                 sink.head(Head::Map, figures.len());
                 figures.iter().for_each(|figure| write_figure(figure, sink));

@@ -6,14 +6,13 @@ use std::ffi::c_char;
 use std::ptr::null_mut;
 
 use crate::error::Result;
-use crate::ffi::boundary::read_call;
+use crate::ffi::boundary::handle_call;
 use crate::ffi::err::lsmkv_err;
 use crate::ffi::handle::{self, lsmkv_db};
 use crate::ffi::handle_kind::HandleKind;
 use crate::ffi::options::text;
 use crate::ffi::slice::Out;
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
-use crate::ffi::target::CommandTarget;
 use crate::options::Options;
 
 /// Makes a snapshot: a read-only handle on the store as it is now. Until *out is closed, the space
@@ -28,7 +27,9 @@ pub unsafe extern "C" fn lsmkv_snapshot(
     err: *mut lsmkv_err,
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
-    unsafe { made(db, out, err, |target| target.db().snapshot().map(HandleKind::View)) }
+    unsafe {
+        made(db, out, err, |handle| handle.with_database(|db| db.snapshot().map(HandleKind::View)))
+    }
 }
 
 /// Makes a handle with database `number` selected, from 0. On a snapshot it reads that snapshot, on
@@ -43,7 +44,7 @@ pub unsafe extern "C" fn lsmkv_select(
     err: *mut lsmkv_err,
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
-    unsafe { made(db, out, err, |target| Ok(HandleKind::new_view(&target.db().select(number)?))) }
+    unsafe { made(db, out, err, |handle| handle.select(number)) }
 }
 
 /// Makes a handle whose writes are as durable as `mode` says: "always", "interval" or "off", as for
@@ -59,10 +60,10 @@ pub unsafe extern "C" fn lsmkv_with_sync(
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
-        made(db, out, err, |target| {
+        made(db, out, err, |handle| {
             let mut options = Options::default();
             options.set("sync", text("mode", mode)?)?;
-            Ok(HandleKind::new_view(&target.db().with_sync(options.sync)))
+            handle.with_database(|db| Ok(HandleKind::new_view(&db.with_sync(options.sync))))
         })
     }
 }
@@ -81,25 +82,25 @@ pub unsafe extern "C" fn lsmkv_session(
     err: *mut lsmkv_err,
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
-    unsafe { made(db, out, err, |target| Ok(HandleKind::new_session(target.db()))) }
+    unsafe { made(db, out, err, HandleKind::new_session) }
 }
 
 /// Gives the caller a handle of what `make` returns.
 ///
 /// # Safety
-/// `out` is NULL or a place for a pointer; `db` and `err` are as [`read_call`] requires.
+/// `out` is NULL or a place for a pointer; `db` and `err` are as [`handle_call`] requires.
 pub(super) unsafe fn made(
     db: *mut lsmkv_db,
     out: *mut *mut lsmkv_db,
     err: *mut lsmkv_err,
-    make: impl FnOnce(&CommandTarget<'_>) -> Result<HandleKind>,
+    make: impl FnOnce(&HandleKind) -> Result<HandleKind>,
 ) -> lsmkv_status {
     // SAFETY: the caller's promises.
     unsafe {
         let out = Out::emptied(out, null_mut());
-        read_call(db, err, |target| {
+        handle_call(db, err, |handle| {
             let out = out.required("out")?;
-            out.set(handle::open(make(target)?));
+            out.set(handle::open(make(handle)?));
             Ok(LSMKV_OK)
         })
     }

@@ -145,6 +145,7 @@ STORY(malformed_packed_commands_run_nothing) {
 }
 
 STORY(a_session_remembers_between_commands) {
+    NOT_ON_CLUSTER("numbered databases")
     lsmkv_db *db = check_open(), *session = NULL;
     STATUS(lsmkv_session(db, &session, NULL), LSMKV_OK);
     REPLY(command(session, "PING"), "+PONG");

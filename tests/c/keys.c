@@ -77,7 +77,8 @@ STORY(keys_are_renamed_copied_and_moved) {
     NUMBER(lsmkv_move(db, S("d"), 1, &number, NULL), 1);
     NUMBER(lsmkv_move(db, S("no"), 1, &number, NULL), 0);
     STATUS(lsmkv_select(db, 1, &one, NULL), LSMKV_OK);
-    REPLY(lsmkv_keys(one, S("*"), &reply, NULL), "[d e]");
+    if (check_store == NULL) REPLY(lsmkv_keys(one, S("*"), &reply, NULL), "[d e]");
+    NUMBER(lsmkv_dbsize(one, &number, NULL), 2);
     STATUS(lsmkv_swapdb(db, 0, 1, NULL), LSMKV_OK);
     STATUS(lsmkv_swapdb(db, 0, 99, NULL), LSMKV_OUT_OF_RANGE);
     REPLY(lsmkv_keys(one, S("*"), &reply, NULL), "[c]");
@@ -85,13 +86,15 @@ STORY(keys_are_renamed_copied_and_moved) {
     NUMBER(lsmkv_dbsize(one, &number, NULL), 0);
     STATUS(lsmkv_close(one, NULL), LSMKV_OK);
     db = reopened(db);
-    REPLY(lsmkv_keys(db, S("*"), &reply, NULL), "[d e]");
+    if (check_store == NULL) REPLY(lsmkv_keys(db, S("*"), &reply, NULL), "[d e]");
+    NUMBER(lsmkv_dbsize(db, &number, NULL), 2);
     STATUS(lsmkv_flushall(db, NULL), LSMKV_OK);
     NUMBER(lsmkv_dbsize(db, &number, NULL), 0);
     STATUS(lsmkv_close(db, NULL), LSMKV_OK);
 }
 
 STORY(keys_are_scanned_by_the_bytes_of_the_last_one) {
+    LOCAL_ONLY("the form of a cursor is that of the server")
     lsmkv_db *db = check_open();
     lsmkv_slice pattern = slice_of("k*");
     STATUS(lsmkv_mset_many(db, words("k1 1 k2 2 k3 3"), 3, NULL), LSMKV_OK);

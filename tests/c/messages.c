@@ -36,7 +36,11 @@ static int readable(int fd) {
     return poll(&it, 1, 0) == 1;
 }
 
+/* A message of another process takes its time. */
+#define PATIENCE (check_store == NULL ? 0u : 5000u)
+
 STORY(a_session_receives_messages) {
+    NOT_ON_CLUSTER("subscribers are counted by each node")
     lsmkv_db *db = check_open(), *session = session_of(db);
     int fd = 0;
     STATUS(lsmkv_session_wait(session, 0, &reply, NULL), LSMKV_TIMEOUT);
@@ -48,13 +52,13 @@ STORY(a_session_receives_messages) {
     NUMBER(lsmkv_publish(db, S("news"), S("hello"), &number, NULL), 2);
     NUMBER(lsmkv_spublish(db, S("shard"), S("there"), &number, NULL), 1);
     NUMBER(lsmkv_publish(db, S("none"), S("x"), &number, NULL), 1);
-    CHECK(readable(fd));
+    CHECK(check_store != NULL || readable(fd));
     STATUS(lsmkv_session_wait(session, UINT64_MAX, &reply, NULL), LSMKV_OK);
     CHECK(lsmkv_reply_kind(reply, 0) == LSMKV_REPLY_PUSH && lsmkv_reply_len(reply, 0) == 3);
     lsmkv_reply_free(reply);
-    REPLY(lsmkv_session_wait(session, 0, &reply, NULL), "(pmessage n* news hello)");
-    REPLY(lsmkv_session_wait(session, 0, &reply, NULL), "(smessage shard there)");
-    REPLY(lsmkv_session_wait(session, 0, &reply, NULL), "(pmessage n* none x)");
+    REPLY(lsmkv_session_wait(session, PATIENCE, &reply, NULL), "(pmessage n* news hello)");
+    REPLY(lsmkv_session_wait(session, PATIENCE, &reply, NULL), "(smessage shard there)");
+    REPLY(lsmkv_session_wait(session, PATIENCE, &reply, NULL), "(pmessage n* none x)");
     CHECK(!readable(fd));
     STATUS(lsmkv_session_wait(session, 1, &reply, &why), LSMKV_TIMEOUT);
     CHECK(reply == NULL);
@@ -68,7 +72,7 @@ STORY(a_session_receives_messages) {
     STATUS(lsmkv_session_wait(session, 0, NULL, NULL), LSMKV_MISUSE);
     STATUS(lsmkv_session_fd(session, NULL, NULL), LSMKV_MISUSE);
     STATUS(lsmkv_close(session, NULL), LSMKV_OK);
-    NUMBER(lsmkv_publish(db, S("news"), S("nobody"), &number, NULL), 0);
+    if (check_store == NULL) NUMBER(lsmkv_publish(db, S("news"), S("nobody"), &number, NULL), 0);
     STATUS(lsmkv_close(db, NULL), LSMKV_OK);
 }
 

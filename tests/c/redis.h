@@ -44,6 +44,23 @@ static void show(const char *text, size_t len) {
     shown[at + len] = 0;
 }
 
+/* The place of the member of a set that has so many smaller ones: servers have orders of their own. */
+static size_t nth(const lsmkv_reply *of, size_t index, size_t smaller) {
+    size_t i, j, n = lsmkv_reply_len(of, index);
+    for (i = 0; i < n; i++) {
+        size_t mine = lsmkv_reply_at(of, index, i), count = 0;
+        for (j = 0; j < n; j++) {
+            size_t other = lsmkv_reply_at(of, index, j);
+            size_t len = lsmkv_reply_len(of, mine), other_len = lsmkv_reply_len(of, other);
+            int order = memcmp(lsmkv_reply_str(of, other), lsmkv_reply_str(of, mine),
+                               len < other_len ? len : other_len);
+            count += order < 0 || (order == 0 && other_len < len);
+        }
+        if (count == smaller) return i;
+    }
+    return smaller;
+}
+
 static void show_node(const lsmkv_reply *of, size_t index) {
     int32_t kind = lsmkv_reply_kind(of, index);
     char text[64];
@@ -75,7 +92,7 @@ static void show_node(const lsmkv_reply *of, size_t index) {
              1);
         for (i = 0; i < n; i++) {
             if (i > 0) show(" ", 1);
-            show_node(of, lsmkv_reply_at(of, index, i));
+            show_node(of, lsmkv_reply_at(of, index, kind == LSMKV_REPLY_SET ? nth(of, index, i) : i));
         }
         show(kind == LSMKV_REPLY_ARRAY  ? "]"
              : kind == LSMKV_REPLY_MAP  ? "}"

@@ -140,6 +140,7 @@ STORY(upkeep_loses_nothing) {
 }
 
 STORY(a_store_in_memory_is_empty_every_time) {
+    LOCAL_ONLY("a store in memory")
     lsmkv_db *one = NULL, *two = NULL;
     STATUS(lsmkv_open(":memory:", NULL, &one, NULL), LSMKV_OK);
     STATUS(lsmkv_open(":memory:", NULL, &two, NULL), LSMKV_OK);
@@ -175,6 +176,7 @@ STORY(options_are_listed_and_set_by_name) {
 }
 
 STORY(options_decide_how_a_store_is_opened) {
+    LOCAL_ONLY("options of a directory")
     lsmkv_options *options = lsmkv_options_new();
     lsmkv_db *db = (lsmkv_db *)&options;
     lsmkv_err err;

@@ -53,7 +53,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("crate::ffi::flags", &["Flags", "choice"]),
     ("crate::ffi::handle", &["lsmkv_db"]),
     ("crate::ffi", &["odd"]),
-    ("crate::ffi::output", &["WriteOutput", "WriteReply", "number"]),
+    ("crate::ffi::output", &["Nothing", "WriteOutput", "WriteReply", "number"]),
     ("crate::ffi::reply", &["lsmkv_reply"]),
     ("crate::ffi::slice", &["Out", "Room", "array", "lsmkv_slice"]),
     ("crate::ffi::status", &["LSMKV_NOT_FOUND", "LSMKV_OK", "LSMKV_SKIPPED", "lsmkv_status"]),
@@ -262,26 +262,24 @@ fn conversion(function: &Function, parameter: &Parameter) -> String {
     }
 }
 
-/// Emits a call of the method of a regular command. A batch stores the command.
+/// Emits a call of the method of a regular command. A target elsewhere takes the command.
 fn by_method(function: &Function, name: &str) -> String {
     let name = method(name);
     let given = given(function);
-    let mut out = String::new();
-    if function.writes {
-        out += &format!("if target.records() {{ return {}; }}\n", record(function));
-    }
+    let mut out = format!("if target.is_elsewhere() {{ return {}; }}\n", forward(function));
     let output = function.output.name;
     if function.streams {
         let args = given.iter().map(|arg| format!("{arg}, ")).collect::<String>();
         return out
             + &format!("{output}.stream(target, |tx, sink| stream::{name}(tx, {args}sink))");
     }
-    let call = format!("target.db().{name}({})?", given.join(", "));
-    out + &match (function.output.kind, function.reply) {
+    let call = format!("target.db()?.{name}({})?", given.join(", "));
+    out += &match (function.output.kind, function.reply) {
         (OutputKind::None, _) => format!("{call};\nOk(LSMKV_OK)"),
         (_, Some(ReplyKind::Float)) => format!("{output}.write(number(&{call}))"),
         _ => format!("{output}.write({call})"),
-    }
+    };
+    out
 }
 
 /// The arguments of the method.
@@ -310,8 +308,8 @@ fn given(function: &Function) -> Vec<String> {
     out
 }
 
-/// Emits the storing of the command in a batch, with the parameters in order.
-fn record(function: &Function) -> String {
+/// Emits the giving of the command to a target elsewhere, with the parameters in order.
+fn forward(function: &Function) -> String {
     let mut fixed = Vec::new();
     let mut rest = None;
     for parameter in &function.parameters {
@@ -325,10 +323,23 @@ fn record(function: &Function) -> String {
             _ => fixed.push(format!("text({name}).as_bytes()")),
         }
     }
-    let entry = format!("&entry::{}", function.runs);
+    let (entry, fixed) = (format!("&entry::{}", function.runs), fixed.join(", "));
+    let out = match function.output.kind {
+        OutputKind::None => "&Nothing".to_owned(),
+        _ => format!("&{}", function.output.name),
+    };
+    let nil = nil(function);
     match rest {
-        None => format!("target.record({entry}, &[{}])", fixed.join(", ")),
-        Some(rest) => format!("target.record_with({entry}, &[{}], {rest})", fixed.join(", ")),
+        None => format!("target.forward({entry}, &[{fixed}], {out}, {nil})"),
+        Some(rest) => format!("target.forward_with({entry}, &[{fixed}], {rest}, {out}, {nil})"),
+    }
+}
+
+/// The status of a nil reply.
+fn nil(function: &Function) -> &'static str {
+    match function.output.nil {
+        Nil::Skipped(_) => "LSMKV_SKIPPED",
+        _ => "LSMKV_NOT_FOUND",
     }
 }
 
@@ -354,15 +365,11 @@ fn by_words(function: &Function, words: &[Words]) -> Result<String, String> {
             Words::Of(name) => argument(function, name)?,
         };
     }
-    Ok(match (function.output.kind, function.output.nil) {
-        (OutputKind::None, _) => format!("{out}target.run({entry}, &argv)"),
-        (_, Nil::Skipped(_)) => {
-            let name = function.output.name;
-            format!("{out}{name}.run(target, {entry}, &argv, LSMKV_SKIPPED)")
-        }
+    Ok(match function.output.kind {
+        OutputKind::None => format!("{out}target.run({entry}, &argv)"),
         _ => {
-            let name = function.output.name;
-            format!("{out}{name}.run(target, {entry}, &argv, LSMKV_NOT_FOUND)")
+            let (name, nil) = (function.output.name, nil(function));
+            format!("{out}{name}.run(target, {entry}, &argv, {nil})")
         }
     })
 }

@@ -11,7 +11,7 @@ use crate::ffi::flags::Flags;
 use crate::ffi::flags::LSMKV_WITHVALUES;
 use crate::ffi::handle::lsmkv_db;
 use crate::ffi::odd;
-use crate::ffi::output::{WriteOutput, WriteReply, number};
+use crate::ffi::output::{Nothing, WriteOutput, WriteReply, number};
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::{Out, lsmkv_slice};
 use crate::ffi::status::{LSMKV_NOT_FOUND, LSMKV_OK, lsmkv_status};
@@ -38,10 +38,10 @@ pub unsafe extern "C" fn lsmkv_hdel(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let field = target.bytes("field", field, flen)?;
-            if target.records() {
-                return target.record(&entry::HDEL, &[key, field]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::HDEL, &[key, field], &deleted, LSMKV_NOT_FOUND);
             }
-            deleted.write(target.db().hdel(key, &[field])?)
+            deleted.write(target.db()?.hdel(key, &[field])?)
         })
     }
 }
@@ -66,10 +66,10 @@ pub unsafe extern "C" fn lsmkv_hdel_many(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let items = target.items("items", items, n)?;
-            if target.records() {
-                return target.record_with(&entry::HDEL, &[key], items);
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::HDEL, &[key], items, &deleted, LSMKV_NOT_FOUND);
             }
-            deleted.write(target.db().hdel(key, &items)?)
+            deleted.write(target.db()?.hdel(key, &items)?)
         })
     }
 }
@@ -94,7 +94,10 @@ pub unsafe extern "C" fn lsmkv_hexists(
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let field = target.bytes("field", field, flen)?;
-            out.write(target.db().hexists(key, field)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::HEXISTS, &[key, field], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.hexists(key, field)?)
         })
     }
 }
@@ -120,7 +123,10 @@ pub unsafe extern "C" fn lsmkv_hget(
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
             let field = target.bytes("field", field, flen)?;
-            out.write(target.db().hget(key, field)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::HGET, &[key, field], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.hget(key, field)?)
         })
     }
 }
@@ -143,6 +149,9 @@ pub unsafe extern "C" fn lsmkv_hgetall(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
+            if target.is_elsewhere() {
+                return target.forward(&entry::HGETALL, &[key], &out, LSMKV_NOT_FOUND);
+            }
             out.stream(target, |tx, sink| stream::hgetall(tx, key, sink))
         })
     }
@@ -225,10 +234,15 @@ pub unsafe extern "C" fn lsmkv_hincrby(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let field = target.bytes("field", field, flen)?;
-            if target.records() {
-                return target.record(&entry::HINCRBY, &[key, field, text(increment).as_bytes()]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::HINCRBY,
+                    &[key, field, text(increment).as_bytes()],
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            out.write(target.db().hincrby(key, field, increment)?)
+            out.write(target.db()?.hincrby(key, field, increment)?)
         })
     }
 }
@@ -255,11 +269,15 @@ pub unsafe extern "C" fn lsmkv_hincrbyfloat(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let field = target.bytes("field", field, flen)?;
-            if target.records() {
-                return target
-                    .record(&entry::HINCRBYFLOAT, &[key, field, text(increment).as_bytes()]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::HINCRBYFLOAT,
+                    &[key, field, text(increment).as_bytes()],
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            out.write(number(&target.db().hincrbyfloat(key, field, text(increment).as_bytes())?))
+            out.write(number(&target.db()?.hincrbyfloat(key, field, text(increment).as_bytes())?))
         })
     }
 }
@@ -282,6 +300,9 @@ pub unsafe extern "C" fn lsmkv_hkeys(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
+            if target.is_elsewhere() {
+                return target.forward(&entry::HKEYS, &[key], &out, LSMKV_NOT_FOUND);
+            }
             out.stream(target, |tx, sink| stream::hkeys(tx, key, sink))
         })
     }
@@ -303,7 +324,10 @@ pub unsafe extern "C" fn lsmkv_hlen(
         let out = Out::emptied(out, 0);
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            out.write(target.db().hlen(key)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::HLEN, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.hlen(key)?)
         })
     }
 }
@@ -330,6 +354,9 @@ pub unsafe extern "C" fn lsmkv_hmget_many(
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
             let items = target.items("items", items, n)?;
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::HMGET, &[key], items, &out, LSMKV_NOT_FOUND);
+            }
             out.stream(target, |tx, sink| stream::hmget(tx, key, &items, sink))
         })
     }
@@ -355,10 +382,15 @@ pub unsafe extern "C" fn lsmkv_hmset(
             let key = target.key("key", key, klen)?;
             let field = target.bytes("field", field, flen)?;
             let value = target.bytes("value", value, vlen)?;
-            if target.records() {
-                return target.record(&entry::HMSET, &[key, field, value]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::HMSET,
+                    &[key, field, value],
+                    &Nothing,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            target.db().hmset(key, &[(field, value)])?;
+            target.db()?.hmset(key, &[(field, value)])?;
             Ok(LSMKV_OK)
         })
     }
@@ -382,14 +414,16 @@ pub unsafe extern "C" fn lsmkv_hmset_many(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let pairs = target.pairs("pairs", pairs, npairs)?;
-            if target.records() {
-                return target.record_with(
+            if target.is_elsewhere() {
+                return target.forward_with(
                     &entry::HMSET,
                     &[key],
                     pairs.iter().flat_map(|(a, b)| [*a, *b]),
+                    &Nothing,
+                    LSMKV_NOT_FOUND,
                 );
             }
-            target.db().hmset(key, &pairs)?;
+            target.db()?.hmset(key, &pairs)?;
             Ok(LSMKV_OK)
         })
     }
@@ -413,7 +447,10 @@ pub unsafe extern "C" fn lsmkv_hrandfield(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
-            out.write(target.db().hrandfield(key)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::HRANDFIELD, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.hrandfield(key)?)
         })
     }
 }
@@ -473,10 +510,10 @@ pub unsafe extern "C" fn lsmkv_hset(
             let key = target.key("key", key, klen)?;
             let field = target.bytes("field", field, flen)?;
             let value = target.bytes("value", value, vlen)?;
-            if target.records() {
-                return target.record(&entry::HSET, &[key, field, value]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::HSET, &[key, field, value], &added, LSMKV_NOT_FOUND);
             }
-            added.write(target.db().hset(key, &[(field, value)])?)
+            added.write(target.db()?.hset(key, &[(field, value)])?)
         })
     }
 }
@@ -502,14 +539,16 @@ pub unsafe extern "C" fn lsmkv_hset_many(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let pairs = target.pairs("pairs", pairs, npairs)?;
-            if target.records() {
-                return target.record_with(
+            if target.is_elsewhere() {
+                return target.forward_with(
                     &entry::HSET,
                     &[key],
                     pairs.iter().flat_map(|(a, b)| [*a, *b]),
+                    &added,
+                    LSMKV_NOT_FOUND,
                 );
             }
-            added.write(target.db().hset(key, &pairs)?)
+            added.write(target.db()?.hset(key, &pairs)?)
         })
     }
 }
@@ -537,10 +576,10 @@ pub unsafe extern "C" fn lsmkv_hsetnx(
             let key = target.key("key", key, klen)?;
             let field = target.bytes("field", field, flen)?;
             let value = target.bytes("value", value, vlen)?;
-            if target.records() {
-                return target.record(&entry::HSETNX, &[key, field, value]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::HSETNX, &[key, field, value], &set, LSMKV_NOT_FOUND);
             }
-            set.write(target.db().hsetnx(key, field, value)?)
+            set.write(target.db()?.hsetnx(key, field, value)?)
         })
     }
 }
@@ -565,7 +604,10 @@ pub unsafe extern "C" fn lsmkv_hstrlen(
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let field = target.bytes("field", field, flen)?;
-            out.write(target.db().hstrlen(key, field)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::HSTRLEN, &[key, field], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.hstrlen(key, field)?)
         })
     }
 }
@@ -588,6 +630,9 @@ pub unsafe extern "C" fn lsmkv_hvals(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
+            if target.is_elsewhere() {
+                return target.forward(&entry::HVALS, &[key], &out, LSMKV_NOT_FOUND);
+            }
             out.stream(target, |tx, sink| stream::hvals(tx, key, sink))
         })
     }

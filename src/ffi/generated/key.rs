@@ -11,7 +11,7 @@ use crate::ffi::flags::Flags;
 use crate::ffi::flags::{LSMKV_GT, LSMKV_LT, LSMKV_NX, LSMKV_REPLACE, LSMKV_XX};
 use crate::ffi::handle::lsmkv_db;
 use crate::ffi::odd;
-use crate::ffi::output::{WriteOutput, WriteReply};
+use crate::ffi::output::{Nothing, WriteOutput, WriteReply};
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::{Out, lsmkv_slice};
 use crate::ffi::status::{LSMKV_NOT_FOUND, LSMKV_OK, lsmkv_status};
@@ -99,7 +99,12 @@ pub unsafe extern "C" fn lsmkv_dbsize(
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
         let out = Out::emptied(out, 0);
-        read_call(db, err, |target| out.write(target.db().dbsize()?))
+        read_call(db, err, |target| {
+            if target.is_elsewhere() {
+                return target.forward(&entry::DBSIZE, &[], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.dbsize()?)
+        })
     }
 }
 
@@ -119,10 +124,10 @@ pub unsafe extern "C" fn lsmkv_del(
         let deleted = Out::emptied(deleted, 0);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target.record(&entry::DEL, &[key]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::DEL, &[key], &deleted, LSMKV_NOT_FOUND);
             }
-            deleted.write(target.db().del(&[key])?)
+            deleted.write(target.db()?.del(&[key])?)
         })
     }
 }
@@ -144,10 +149,10 @@ pub unsafe extern "C" fn lsmkv_del_many(
         let deleted = Out::emptied(deleted, 0);
         write_call(db, err, |target| {
             let keys = target.keys("keys", keys, n)?;
-            if target.records() {
-                return target.record_with(&entry::DEL, &[], keys);
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::DEL, &[], keys, &deleted, LSMKV_NOT_FOUND);
             }
-            deleted.write(target.db().del(&keys)?)
+            deleted.write(target.db()?.del(&keys)?)
         })
     }
 }
@@ -169,7 +174,10 @@ pub unsafe extern "C" fn lsmkv_exists(
         let out = Out::emptied(out, 0);
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            out.write(target.db().exists(&[key])?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::EXISTS, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.exists(&[key])?)
         })
     }
 }
@@ -191,7 +199,10 @@ pub unsafe extern "C" fn lsmkv_exists_many(
         let out = Out::emptied(out, 0);
         read_call(db, err, |target| {
             let keys = target.keys("keys", keys, n)?;
-            out.write(target.db().exists(&keys)?)
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::EXISTS, &[], keys, &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.exists(&keys)?)
         })
     }
 }
@@ -353,7 +364,10 @@ pub unsafe extern "C" fn lsmkv_expiretime(
         let out = Out::emptied(out, 0);
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            out.write(target.db().expiretime(key)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::EXPIRETIME, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.expiretime(key)?)
         })
     }
 }
@@ -406,6 +420,9 @@ pub unsafe extern "C" fn lsmkv_keys(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let pattern = target.bytes("pattern", pattern, plen)?;
+            if target.is_elsewhere() {
+                return target.forward(&entry::KEYS, &[pattern], &out, LSMKV_NOT_FOUND);
+            }
             out.stream(target, |tx, sink| stream::keys(tx, pattern, sink))
         })
     }
@@ -507,10 +524,10 @@ pub unsafe extern "C" fn lsmkv_persist(
         let out = Out::emptied(out, 0);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target.record(&entry::PERSIST, &[key]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::PERSIST, &[key], &out, LSMKV_NOT_FOUND);
             }
-            out.write(target.db().persist(key)?)
+            out.write(target.db()?.persist(key)?)
         })
     }
 }
@@ -672,7 +689,10 @@ pub unsafe extern "C" fn lsmkv_pexpiretime(
         let out = Out::emptied(out, 0);
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            out.write(target.db().pexpiretime(key)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::PEXPIRETIME, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.pexpiretime(key)?)
         })
     }
 }
@@ -694,7 +714,10 @@ pub unsafe extern "C" fn lsmkv_pttl(
         let ms = Out::emptied(ms, 0);
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            ms.write(target.db().pttl(key)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::PTTL, &[key], &ms, LSMKV_NOT_FOUND);
+            }
+            ms.write(target.db()?.pttl(key)?)
         })
     }
 }
@@ -714,7 +737,10 @@ pub unsafe extern "C" fn lsmkv_randomkey(
         let out = Out::emptied(out, lsmkv_buf::EMPTY);
         read_call(db, err, |target| {
             let out = out.required("out")?;
-            out.write(target.db().randomkey()?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::RANDOMKEY, &[], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.randomkey()?)
         })
     }
 }
@@ -736,10 +762,10 @@ pub unsafe extern "C" fn lsmkv_rename(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let newkey = target.key("newkey", newkey, nlen)?;
-            if target.records() {
-                return target.record(&entry::RENAME, &[key, newkey]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::RENAME, &[key, newkey], &Nothing, LSMKV_NOT_FOUND);
             }
-            target.db().rename(key, newkey)?;
+            target.db()?.rename(key, newkey)?;
             Ok(LSMKV_OK)
         })
     }
@@ -765,10 +791,10 @@ pub unsafe extern "C" fn lsmkv_renamenx(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let newkey = target.key("newkey", newkey, nlen)?;
-            if target.records() {
-                return target.record(&entry::RENAMENX, &[key, newkey]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::RENAMENX, &[key, newkey], &out, LSMKV_NOT_FOUND);
             }
-            out.write(target.db().renamenx(key, newkey)?)
+            out.write(target.db()?.renamenx(key, newkey)?)
         })
     }
 }
@@ -814,7 +840,10 @@ pub unsafe extern "C" fn lsmkv_touch(
         let out = Out::emptied(out, 0);
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            out.write(target.db().touch(&[key])?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::TOUCH, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.touch(&[key])?)
         })
     }
 }
@@ -836,7 +865,10 @@ pub unsafe extern "C" fn lsmkv_touch_many(
         let out = Out::emptied(out, 0);
         read_call(db, err, |target| {
             let keys = target.keys("keys", keys, n)?;
-            out.write(target.db().touch(&keys)?)
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::TOUCH, &[], keys, &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.touch(&keys)?)
         })
     }
 }
@@ -858,7 +890,10 @@ pub unsafe extern "C" fn lsmkv_ttl(
         let out = Out::emptied(out, 0);
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            out.write(target.db().ttl(key)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::TTL, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.ttl(key)?)
         })
     }
 }
@@ -902,10 +937,10 @@ pub unsafe extern "C" fn lsmkv_unlink(
         let deleted = Out::emptied(deleted, 0);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target.record(&entry::UNLINK, &[key]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::UNLINK, &[key], &deleted, LSMKV_NOT_FOUND);
             }
-            deleted.write(target.db().unlink(&[key])?)
+            deleted.write(target.db()?.unlink(&[key])?)
         })
     }
 }
@@ -927,10 +962,10 @@ pub unsafe extern "C" fn lsmkv_unlink_many(
         let deleted = Out::emptied(deleted, 0);
         write_call(db, err, |target| {
             let keys = target.keys("keys", keys, n)?;
-            if target.records() {
-                return target.record_with(&entry::UNLINK, &[], keys);
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::UNLINK, &[], keys, &deleted, LSMKV_NOT_FOUND);
             }
-            deleted.write(target.db().unlink(&keys)?)
+            deleted.write(target.db()?.unlink(&keys)?)
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::ffi::buffer::lsmkv_buf;
 use crate::ffi::err::lsmkv_err;
 use crate::ffi::flags::choice;
 use crate::ffi::handle::lsmkv_db;
-use crate::ffi::output::{WriteOutput, WriteReply};
+use crate::ffi::output::{Nothing, WriteOutput, WriteReply};
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::{Out, lsmkv_slice};
 use crate::ffi::status::{LSMKV_NOT_FOUND, LSMKV_OK, lsmkv_status};
@@ -35,7 +35,15 @@ pub unsafe extern "C" fn lsmkv_lindex(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
-            out.write(target.db().lindex(key, index)?)
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::LINDEX,
+                    &[key, text(index).as_bytes()],
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
+            }
+            out.write(target.db()?.lindex(key, index)?)
         })
     }
 }
@@ -92,7 +100,10 @@ pub unsafe extern "C" fn lsmkv_llen(
         let out = Out::emptied(out, 0);
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            out.write(target.db().llen(key)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::LLEN, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.llen(key)?)
         })
     }
 }
@@ -184,10 +195,10 @@ pub unsafe extern "C" fn lsmkv_lpop(
         let out = Out::emptied(out, lsmkv_buf::EMPTY);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target.record(&entry::LPOP, &[key]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::LPOP, &[key], &out, LSMKV_NOT_FOUND);
             }
-            out.write(target.db().lpop(key)?)
+            out.write(target.db()?.lpop(key)?)
         })
     }
 }
@@ -319,10 +330,10 @@ pub unsafe extern "C" fn lsmkv_lpush(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let element = target.bytes("element", element, elen)?;
-            if target.records() {
-                return target.record(&entry::LPUSH, &[key, element]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::LPUSH, &[key, element], &length, LSMKV_NOT_FOUND);
             }
-            length.write(target.db().lpush(key, &[element])?)
+            length.write(target.db()?.lpush(key, &[element])?)
         })
     }
 }
@@ -347,10 +358,10 @@ pub unsafe extern "C" fn lsmkv_lpush_many(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let items = target.items("items", items, n)?;
-            if target.records() {
-                return target.record_with(&entry::LPUSH, &[key], items);
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::LPUSH, &[key], items, &length, LSMKV_NOT_FOUND);
             }
-            length.write(target.db().lpush(key, &items)?)
+            length.write(target.db()?.lpush(key, &items)?)
         })
     }
 }
@@ -375,10 +386,10 @@ pub unsafe extern "C" fn lsmkv_lpushx(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let element = target.bytes("element", element, elen)?;
-            if target.records() {
-                return target.record(&entry::LPUSHX, &[key, element]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::LPUSHX, &[key, element], &length, LSMKV_NOT_FOUND);
             }
-            length.write(target.db().lpushx(key, &[element])?)
+            length.write(target.db()?.lpushx(key, &[element])?)
         })
     }
 }
@@ -403,10 +414,16 @@ pub unsafe extern "C" fn lsmkv_lpushx_many(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let items = target.items("items", items, n)?;
-            if target.records() {
-                return target.record_with(&entry::LPUSHX, &[key], items);
+            if target.is_elsewhere() {
+                return target.forward_with(
+                    &entry::LPUSHX,
+                    &[key],
+                    items,
+                    &length,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            length.write(target.db().lpushx(key, &items)?)
+            length.write(target.db()?.lpushx(key, &items)?)
         })
     }
 }
@@ -431,6 +448,14 @@ pub unsafe extern "C" fn lsmkv_lrange(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::LRANGE,
+                    &[key, text(start).as_bytes(), text(stop).as_bytes()],
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
+            }
             out.stream(target, |tx, sink| stream::lrange(tx, key, start, stop, sink))
         })
     }
@@ -457,10 +482,15 @@ pub unsafe extern "C" fn lsmkv_lrem(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let element = target.bytes("element", element, elen)?;
-            if target.records() {
-                return target.record(&entry::LREM, &[key, text(count).as_bytes(), element]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::LREM,
+                    &[key, text(count).as_bytes(), element],
+                    &removed,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            removed.write(target.db().lrem(key, count, element)?)
+            removed.write(target.db()?.lrem(key, count, element)?)
         })
     }
 }
@@ -483,10 +513,15 @@ pub unsafe extern "C" fn lsmkv_lset(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let element = target.bytes("element", element, elen)?;
-            if target.records() {
-                return target.record(&entry::LSET, &[key, text(index).as_bytes(), element]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::LSET,
+                    &[key, text(index).as_bytes(), element],
+                    &Nothing,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            target.db().lset(key, index, element)?;
+            target.db()?.lset(key, index, element)?;
             Ok(LSMKV_OK)
         })
     }
@@ -508,11 +543,15 @@ pub unsafe extern "C" fn lsmkv_ltrim(
     unsafe {
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target
-                    .record(&entry::LTRIM, &[key, text(start).as_bytes(), text(stop).as_bytes()]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::LTRIM,
+                    &[key, text(start).as_bytes(), text(stop).as_bytes()],
+                    &Nothing,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            target.db().ltrim(key, start, stop)?;
+            target.db()?.ltrim(key, start, stop)?;
             Ok(LSMKV_OK)
         })
     }
@@ -535,10 +574,10 @@ pub unsafe extern "C" fn lsmkv_rpop(
         let out = Out::emptied(out, lsmkv_buf::EMPTY);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target.record(&entry::RPOP, &[key]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::RPOP, &[key], &out, LSMKV_NOT_FOUND);
             }
-            out.write(target.db().rpop(key)?)
+            out.write(target.db()?.rpop(key)?)
         })
     }
 }
@@ -591,10 +630,15 @@ pub unsafe extern "C" fn lsmkv_rpoplpush(
         write_call(db, err, |target| {
             let source = target.key("source", source, slen)?;
             let destination = target.key("destination", destination, dlen)?;
-            if target.records() {
-                return target.record(&entry::RPOPLPUSH, &[source, destination]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::RPOPLPUSH,
+                    &[source, destination],
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            out.write(target.db().rpoplpush(source, destination)?)
+            out.write(target.db()?.rpoplpush(source, destination)?)
         })
     }
 }
@@ -618,10 +662,10 @@ pub unsafe extern "C" fn lsmkv_rpush(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let element = target.bytes("element", element, elen)?;
-            if target.records() {
-                return target.record(&entry::RPUSH, &[key, element]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::RPUSH, &[key, element], &length, LSMKV_NOT_FOUND);
             }
-            length.write(target.db().rpush(key, &[element])?)
+            length.write(target.db()?.rpush(key, &[element])?)
         })
     }
 }
@@ -646,10 +690,10 @@ pub unsafe extern "C" fn lsmkv_rpush_many(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let items = target.items("items", items, n)?;
-            if target.records() {
-                return target.record_with(&entry::RPUSH, &[key], items);
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::RPUSH, &[key], items, &length, LSMKV_NOT_FOUND);
             }
-            length.write(target.db().rpush(key, &items)?)
+            length.write(target.db()?.rpush(key, &items)?)
         })
     }
 }
@@ -674,10 +718,10 @@ pub unsafe extern "C" fn lsmkv_rpushx(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let element = target.bytes("element", element, elen)?;
-            if target.records() {
-                return target.record(&entry::RPUSHX, &[key, element]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::RPUSHX, &[key, element], &length, LSMKV_NOT_FOUND);
             }
-            length.write(target.db().rpushx(key, &[element])?)
+            length.write(target.db()?.rpushx(key, &[element])?)
         })
     }
 }
@@ -702,10 +746,16 @@ pub unsafe extern "C" fn lsmkv_rpushx_many(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let items = target.items("items", items, n)?;
-            if target.records() {
-                return target.record_with(&entry::RPUSHX, &[key], items);
+            if target.is_elsewhere() {
+                return target.forward_with(
+                    &entry::RPUSHX,
+                    &[key],
+                    items,
+                    &length,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            length.write(target.db().rpushx(key, &items)?)
+            length.write(target.db()?.rpushx(key, &items)?)
         })
     }
 }

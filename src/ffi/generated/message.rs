@@ -33,10 +33,15 @@ pub unsafe extern "C" fn lsmkv_publish(
         write_call(db, err, |target| {
             let channel = target.bytes("channel", channel, clen)?;
             let message = target.bytes("message", message, mlen)?;
-            if target.records() {
-                return target.record(&entry::PUBLISH, &[channel, message]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::PUBLISH,
+                    &[channel, message],
+                    &receivers,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            receivers.write(target.db().publish(channel, message)?)
+            receivers.write(target.db()?.publish(channel, message)?)
         })
     }
 }
@@ -188,10 +193,15 @@ pub unsafe extern "C" fn lsmkv_spublish(
         write_call(db, err, |target| {
             let shardchannel = target.bytes("shardchannel", shardchannel, slen)?;
             let message = target.bytes("message", message, mlen)?;
-            if target.records() {
-                return target.record(&entry::SPUBLISH, &[shardchannel, message]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::SPUBLISH,
+                    &[shardchannel, message],
+                    &receivers,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            receivers.write(target.db().spublish(shardchannel, message)?)
+            receivers.write(target.db()?.spublish(shardchannel, message)?)
         })
     }
 }

@@ -34,10 +34,10 @@ pub unsafe extern "C" fn lsmkv_sadd(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let member = target.bytes("member", member, mlen)?;
-            if target.records() {
-                return target.record(&entry::SADD, &[key, member]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::SADD, &[key, member], &added, LSMKV_NOT_FOUND);
             }
-            added.write(target.db().sadd(key, &[member])?)
+            added.write(target.db()?.sadd(key, &[member])?)
         })
     }
 }
@@ -62,10 +62,10 @@ pub unsafe extern "C" fn lsmkv_sadd_many(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let items = target.items("items", items, n)?;
-            if target.records() {
-                return target.record_with(&entry::SADD, &[key], items);
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::SADD, &[key], items, &added, LSMKV_NOT_FOUND);
             }
-            added.write(target.db().sadd(key, &items)?)
+            added.write(target.db()?.sadd(key, &items)?)
         })
     }
 }
@@ -86,7 +86,10 @@ pub unsafe extern "C" fn lsmkv_scard(
         let out = Out::emptied(out, 0);
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            out.write(target.db().scard(key)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::SCARD, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.scard(key)?)
         })
     }
 }
@@ -109,6 +112,9 @@ pub unsafe extern "C" fn lsmkv_sdiff_many(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let keys = target.keys("keys", keys, n)?;
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::SDIFF, &[], keys, &out, LSMKV_NOT_FOUND);
+            }
             out.stream(target, |tx, sink| stream::sdiff(tx, &keys, sink))
         })
     }
@@ -134,10 +140,16 @@ pub unsafe extern "C" fn lsmkv_sdiffstore_many(
         write_call(db, err, |target| {
             let destination = target.key("destination", destination, dlen)?;
             let keys = target.keys("keys", keys, n)?;
-            if target.records() {
-                return target.record_with(&entry::SDIFFSTORE, &[destination], keys);
+            if target.is_elsewhere() {
+                return target.forward_with(
+                    &entry::SDIFFSTORE,
+                    &[destination],
+                    keys,
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            out.write(target.db().sdiffstore(destination, &keys)?)
+            out.write(target.db()?.sdiffstore(destination, &keys)?)
         })
     }
 }
@@ -160,6 +172,9 @@ pub unsafe extern "C" fn lsmkv_sinter_many(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let keys = target.keys("keys", keys, n)?;
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::SINTER, &[], keys, &out, LSMKV_NOT_FOUND);
+            }
             out.stream(target, |tx, sink| stream::sinter(tx, &keys, sink))
         })
     }
@@ -214,10 +229,16 @@ pub unsafe extern "C" fn lsmkv_sinterstore_many(
         write_call(db, err, |target| {
             let destination = target.key("destination", destination, dlen)?;
             let keys = target.keys("keys", keys, n)?;
-            if target.records() {
-                return target.record_with(&entry::SINTERSTORE, &[destination], keys);
+            if target.is_elsewhere() {
+                return target.forward_with(
+                    &entry::SINTERSTORE,
+                    &[destination],
+                    keys,
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            out.write(target.db().sinterstore(destination, &keys)?)
+            out.write(target.db()?.sinterstore(destination, &keys)?)
         })
     }
 }
@@ -242,7 +263,10 @@ pub unsafe extern "C" fn lsmkv_sismember(
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let member = target.bytes("member", member, mlen)?;
-            out.write(target.db().sismember(key, member)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::SISMEMBER, &[key, member], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.sismember(key, member)?)
         })
     }
 }
@@ -265,6 +289,9 @@ pub unsafe extern "C" fn lsmkv_smembers(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
+            if target.is_elsewhere() {
+                return target.forward(&entry::SMEMBERS, &[key], &out, LSMKV_NOT_FOUND);
+            }
             out.stream(target, |tx, sink| stream::smembers(tx, key, sink))
         })
     }
@@ -291,6 +318,15 @@ pub unsafe extern "C" fn lsmkv_smismember_many(
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
             let items = target.items("items", items, n)?;
+            if target.is_elsewhere() {
+                return target.forward_with(
+                    &entry::SMISMEMBER,
+                    &[key],
+                    items,
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
+            }
             out.stream(target, |tx, sink| stream::smismember(tx, key, &items, sink))
         })
     }
@@ -319,10 +355,15 @@ pub unsafe extern "C" fn lsmkv_smove(
             let source = target.key("source", source, slen)?;
             let destination = target.key("destination", destination, dlen)?;
             let member = target.bytes("member", member, mlen)?;
-            if target.records() {
-                return target.record(&entry::SMOVE, &[source, destination, member]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::SMOVE,
+                    &[source, destination, member],
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            out.write(target.db().smove(source, destination, member)?)
+            out.write(target.db()?.smove(source, destination, member)?)
         })
     }
 }
@@ -344,10 +385,10 @@ pub unsafe extern "C" fn lsmkv_spop(
         let out = Out::emptied(out, lsmkv_buf::EMPTY);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target.record(&entry::SPOP, &[key]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::SPOP, &[key], &out, LSMKV_NOT_FOUND);
             }
-            out.write(target.db().spop(key)?)
+            out.write(target.db()?.spop(key)?)
         })
     }
 }
@@ -397,7 +438,10 @@ pub unsafe extern "C" fn lsmkv_srandmember(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
-            out.write(target.db().srandmember(key)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::SRANDMEMBER, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.srandmember(key)?)
         })
     }
 }
@@ -451,10 +495,10 @@ pub unsafe extern "C" fn lsmkv_srem(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let member = target.bytes("member", member, mlen)?;
-            if target.records() {
-                return target.record(&entry::SREM, &[key, member]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::SREM, &[key, member], &removed, LSMKV_NOT_FOUND);
             }
-            removed.write(target.db().srem(key, &[member])?)
+            removed.write(target.db()?.srem(key, &[member])?)
         })
     }
 }
@@ -479,10 +523,10 @@ pub unsafe extern "C" fn lsmkv_srem_many(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let items = target.items("items", items, n)?;
-            if target.records() {
-                return target.record_with(&entry::SREM, &[key], items);
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::SREM, &[key], items, &removed, LSMKV_NOT_FOUND);
             }
-            removed.write(target.db().srem(key, &items)?)
+            removed.write(target.db()?.srem(key, &items)?)
         })
     }
 }
@@ -505,6 +549,9 @@ pub unsafe extern "C" fn lsmkv_sunion_many(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let keys = target.keys("keys", keys, n)?;
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::SUNION, &[], keys, &out, LSMKV_NOT_FOUND);
+            }
             out.stream(target, |tx, sink| stream::sunion(tx, &keys, sink))
         })
     }
@@ -530,10 +577,16 @@ pub unsafe extern "C" fn lsmkv_sunionstore_many(
         write_call(db, err, |target| {
             let destination = target.key("destination", destination, dlen)?;
             let keys = target.keys("keys", keys, n)?;
-            if target.records() {
-                return target.record_with(&entry::SUNIONSTORE, &[destination], keys);
+            if target.is_elsewhere() {
+                return target.forward_with(
+                    &entry::SUNIONSTORE,
+                    &[destination],
+                    keys,
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            out.write(target.db().sunionstore(destination, &keys)?)
+            out.write(target.db()?.sunionstore(destination, &keys)?)
         })
     }
 }

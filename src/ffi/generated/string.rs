@@ -13,7 +13,7 @@ use crate::ffi::flags::{
 };
 use crate::ffi::handle::lsmkv_db;
 use crate::ffi::odd;
-use crate::ffi::output::{WriteOutput, WriteReply, number};
+use crate::ffi::output::{Nothing, WriteOutput, WriteReply, number};
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::{Out, Room, lsmkv_slice};
 use crate::ffi::status::{LSMKV_NOT_FOUND, LSMKV_OK, lsmkv_status};
@@ -40,10 +40,10 @@ pub unsafe extern "C" fn lsmkv_append(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let value = target.bytes("value", value, vlen)?;
-            if target.records() {
-                return target.record(&entry::APPEND, &[key, value]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::APPEND, &[key, value], &length, LSMKV_NOT_FOUND);
             }
-            length.write(target.db().append(key, value)?)
+            length.write(target.db()?.append(key, value)?)
         })
     }
 }
@@ -65,10 +65,10 @@ pub unsafe extern "C" fn lsmkv_decr(
         let out = Out::emptied(out, 0);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target.record(&entry::DECR, &[key]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::DECR, &[key], &out, LSMKV_NOT_FOUND);
             }
-            out.write(target.db().decr(key)?)
+            out.write(target.db()?.decr(key)?)
         })
     }
 }
@@ -91,10 +91,15 @@ pub unsafe extern "C" fn lsmkv_decrby(
         let out = Out::emptied(out, 0);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target.record(&entry::DECRBY, &[key, text(decrement).as_bytes()]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::DECRBY,
+                    &[key, text(decrement).as_bytes()],
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            out.write(target.db().decrby(key, decrement)?)
+            out.write(target.db()?.decrby(key, decrement)?)
         })
     }
 }
@@ -117,7 +122,10 @@ pub unsafe extern "C" fn lsmkv_get(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
-            out.write(target.db().get(key)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::GET, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.get(key)?)
         })
     }
 }
@@ -166,10 +174,10 @@ pub unsafe extern "C" fn lsmkv_getdel(
         let out = Out::emptied(out, lsmkv_buf::EMPTY);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target.record(&entry::GETDEL, &[key]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::GETDEL, &[key], &out, LSMKV_NOT_FOUND);
             }
-            out.write(target.db().getdel(key)?)
+            out.write(target.db()?.getdel(key)?)
         })
     }
 }
@@ -223,7 +231,15 @@ pub unsafe extern "C" fn lsmkv_getrange(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
-            out.write(target.db().getrange(key, start, end)?)
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::GETRANGE,
+                    &[key, text(start).as_bytes(), text(end).as_bytes()],
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
+            }
+            out.write(target.db()?.getrange(key, start, end)?)
         })
     }
 }
@@ -248,10 +264,10 @@ pub unsafe extern "C" fn lsmkv_getset(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let value = target.bytes("value", value, vlen)?;
-            if target.records() {
-                return target.record(&entry::GETSET, &[key, value]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::GETSET, &[key, value], &out, LSMKV_NOT_FOUND);
             }
-            out.write(target.db().getset(key, value)?)
+            out.write(target.db()?.getset(key, value)?)
         })
     }
 }
@@ -273,10 +289,10 @@ pub unsafe extern "C" fn lsmkv_incr(
         let out = Out::emptied(out, 0);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target.record(&entry::INCR, &[key]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::INCR, &[key], &out, LSMKV_NOT_FOUND);
             }
-            out.write(target.db().incr(key)?)
+            out.write(target.db()?.incr(key)?)
         })
     }
 }
@@ -299,10 +315,15 @@ pub unsafe extern "C" fn lsmkv_incrby(
         let out = Out::emptied(out, 0);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target.record(&entry::INCRBY, &[key, text(increment).as_bytes()]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::INCRBY,
+                    &[key, text(increment).as_bytes()],
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            out.write(target.db().incrby(key, increment)?)
+            out.write(target.db()?.incrby(key, increment)?)
         })
     }
 }
@@ -326,10 +347,15 @@ pub unsafe extern "C" fn lsmkv_incrbyfloat(
         let out = Out::emptied(out, 0.0);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target.record(&entry::INCRBYFLOAT, &[key, text(increment).as_bytes()]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::INCRBYFLOAT,
+                    &[key, text(increment).as_bytes()],
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            out.write(number(&target.db().incrbyfloat(key, text(increment).as_bytes())?))
+            out.write(number(&target.db()?.incrbyfloat(key, text(increment).as_bytes())?))
         })
     }
 }
@@ -449,6 +475,9 @@ pub unsafe extern "C" fn lsmkv_mget_many(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let keys = target.keys("keys", keys, n)?;
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::MGET, &[], keys, &out, LSMKV_NOT_FOUND);
+            }
             out.stream(target, |tx, sink| stream::mget(tx, &keys, sink))
         })
     }
@@ -469,14 +498,16 @@ pub unsafe extern "C" fn lsmkv_mset_many(
     unsafe {
         write_call(db, err, |target| {
             let pairs = target.key_pairs("pairs", pairs, npairs)?;
-            if target.records() {
-                return target.record_with(
+            if target.is_elsewhere() {
+                return target.forward_with(
                     &entry::MSET,
                     &[],
                     pairs.iter().flat_map(|(a, b)| [*a, *b]),
+                    &Nothing,
+                    LSMKV_NOT_FOUND,
                 );
             }
-            target.db().mset(&pairs)?;
+            target.db()?.mset(&pairs)?;
             Ok(LSMKV_OK)
         })
     }
@@ -500,14 +531,16 @@ pub unsafe extern "C" fn lsmkv_msetnx_many(
         let set = Out::emptied(set, 0);
         write_call(db, err, |target| {
             let pairs = target.key_pairs("pairs", pairs, npairs)?;
-            if target.records() {
-                return target.record_with(
+            if target.is_elsewhere() {
+                return target.forward_with(
                     &entry::MSETNX,
                     &[],
                     pairs.iter().flat_map(|(a, b)| [*a, *b]),
+                    &set,
+                    LSMKV_NOT_FOUND,
                 );
             }
-            set.write(target.db().msetnx(&pairs)?)
+            set.write(target.db()?.msetnx(&pairs)?)
         })
     }
 }
@@ -530,10 +563,15 @@ pub unsafe extern "C" fn lsmkv_psetex(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let value = target.bytes("value", value, vlen)?;
-            if target.records() {
-                return target.record(&entry::PSETEX, &[key, text(milliseconds).as_bytes(), value]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::PSETEX,
+                    &[key, text(milliseconds).as_bytes(), value],
+                    &Nothing,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            target.db().psetex(key, milliseconds, value)?;
+            target.db()?.psetex(key, milliseconds, value)?;
             Ok(LSMKV_OK)
         })
     }
@@ -556,10 +594,10 @@ pub unsafe extern "C" fn lsmkv_set(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let value = target.bytes("value", value, vlen)?;
-            if target.records() {
-                return target.record(&entry::SET, &[key, value]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::SET, &[key, value], &Nothing, LSMKV_NOT_FOUND);
             }
-            target.db().set(key, value)?;
+            target.db()?.set(key, value)?;
             Ok(LSMKV_OK)
         })
     }
@@ -619,10 +657,15 @@ pub unsafe extern "C" fn lsmkv_setex(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let value = target.bytes("value", value, vlen)?;
-            if target.records() {
-                return target.record(&entry::SETEX, &[key, text(seconds).as_bytes(), value]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::SETEX,
+                    &[key, text(seconds).as_bytes(), value],
+                    &Nothing,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            target.db().setex(key, seconds, value)?;
+            target.db()?.setex(key, seconds, value)?;
             Ok(LSMKV_OK)
         })
     }
@@ -648,10 +691,10 @@ pub unsafe extern "C" fn lsmkv_setnx(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let value = target.bytes("value", value, vlen)?;
-            if target.records() {
-                return target.record(&entry::SETNX, &[key, value]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::SETNX, &[key, value], &set, LSMKV_NOT_FOUND);
             }
-            set.write(target.db().setnx(key, value)?)
+            set.write(target.db()?.setnx(key, value)?)
         })
     }
 }
@@ -677,10 +720,15 @@ pub unsafe extern "C" fn lsmkv_setrange(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let value = target.bytes("value", value, vlen)?;
-            if target.records() {
-                return target.record(&entry::SETRANGE, &[key, text(offset).as_bytes(), value]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::SETRANGE,
+                    &[key, text(offset).as_bytes(), value],
+                    &length,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            length.write(target.db().setrange(key, offset, value)?)
+            length.write(target.db()?.setrange(key, offset, value)?)
         })
     }
 }
@@ -702,7 +750,10 @@ pub unsafe extern "C" fn lsmkv_strlen(
         let out = Out::emptied(out, 0);
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            out.write(target.db().strlen(key)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::STRLEN, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.strlen(key)?)
         })
     }
 }
@@ -727,7 +778,15 @@ pub unsafe extern "C" fn lsmkv_substr(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
-            out.write(target.db().substr(key, start, end)?)
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::SUBSTR,
+                    &[key, text(start).as_bytes(), text(end).as_bytes()],
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
+            }
+            out.write(target.db()?.substr(key, start, end)?)
         })
     }
 }

@@ -181,7 +181,10 @@ pub unsafe extern "C" fn lsmkv_zcard(
         let out = Out::emptied(out, 0);
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            out.write(target.db().zcard(key)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::ZCARD, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.zcard(key)?)
         })
     }
 }
@@ -299,10 +302,15 @@ pub unsafe extern "C" fn lsmkv_zincrby(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let member = target.bytes("member", member, mlen)?;
-            if target.records() {
-                return target.record(&entry::ZINCRBY, &[key, text(increment).as_bytes(), member]);
+            if target.is_elsewhere() {
+                return target.forward(
+                    &entry::ZINCRBY,
+                    &[key, text(increment).as_bytes(), member],
+                    &out,
+                    LSMKV_NOT_FOUND,
+                );
             }
-            out.write(target.db().zincrby(key, increment, member)?)
+            out.write(target.db()?.zincrby(key, increment, member)?)
         })
     }
 }
@@ -509,6 +517,9 @@ pub unsafe extern "C" fn lsmkv_zmscore_many(
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
             let items = target.items("items", items, n)?;
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::ZMSCORE, &[key], items, &out, LSMKV_NOT_FOUND);
+            }
             out.stream(target, |tx, sink| stream::zmscore(tx, key, &items, sink))
         })
     }
@@ -634,7 +645,10 @@ pub unsafe extern "C" fn lsmkv_zrandmember(
         read_call(db, err, |target| {
             let out = out.required("out")?;
             let key = target.key("key", key, klen)?;
-            out.write(target.db().zrandmember(key)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::ZRANDMEMBER, &[key], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.zrandmember(key)?)
         })
     }
 }
@@ -962,7 +976,10 @@ pub unsafe extern "C" fn lsmkv_zrank(
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let member = target.bytes("member", member, mlen)?;
-            out.write(target.db().zrank(key, member)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::ZRANK, &[key, member], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.zrank(key, member)?)
         })
     }
 }
@@ -987,10 +1004,10 @@ pub unsafe extern "C" fn lsmkv_zrem(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let member = target.bytes("member", member, mlen)?;
-            if target.records() {
-                return target.record(&entry::ZREM, &[key, member]);
+            if target.is_elsewhere() {
+                return target.forward(&entry::ZREM, &[key, member], &removed, LSMKV_NOT_FOUND);
             }
-            removed.write(target.db().zrem(key, &[member])?)
+            removed.write(target.db()?.zrem(key, &[member])?)
         })
     }
 }
@@ -1015,10 +1032,10 @@ pub unsafe extern "C" fn lsmkv_zrem_many(
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let items = target.items("items", items, n)?;
-            if target.records() {
-                return target.record_with(&entry::ZREM, &[key], items);
+            if target.is_elsewhere() {
+                return target.forward_with(&entry::ZREM, &[key], items, &removed, LSMKV_NOT_FOUND);
             }
-            removed.write(target.db().zrem(key, &items)?)
+            removed.write(target.db()?.zrem(key, &items)?)
         })
     }
 }
@@ -1078,13 +1095,15 @@ pub unsafe extern "C" fn lsmkv_zremrangebyrank(
         let removed = Out::emptied(removed, 0);
         write_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
-            if target.records() {
-                return target.record(
+            if target.is_elsewhere() {
+                return target.forward(
                     &entry::ZREMRANGEBYRANK,
                     &[key, text(start).as_bytes(), text(stop).as_bytes()],
+                    &removed,
+                    LSMKV_NOT_FOUND,
                 );
             }
-            removed.write(target.db().zremrangebyrank(key, start, stop)?)
+            removed.write(target.db()?.zremrangebyrank(key, start, stop)?)
         })
     }
 }
@@ -1265,7 +1284,10 @@ pub unsafe extern "C" fn lsmkv_zrevrank(
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let member = target.bytes("member", member, mlen)?;
-            out.write(target.db().zrevrank(key, member)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::ZREVRANK, &[key, member], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.zrevrank(key, member)?)
         })
     }
 }
@@ -1289,7 +1311,10 @@ pub unsafe extern "C" fn lsmkv_zscore(
         read_call(db, err, |target| {
             let key = target.key("key", key, klen)?;
             let member = target.bytes("member", member, mlen)?;
-            out.write(target.db().zscore(key, member)?)
+            if target.is_elsewhere() {
+                return target.forward(&entry::ZSCORE, &[key, member], &out, LSMKV_NOT_FOUND);
+            }
+            out.write(target.db()?.zscore(key, member)?)
         })
     }
 }

@@ -4,9 +4,10 @@ use crate::commands::{WriteTo, entries};
 use crate::error::Result;
 use crate::ffi::argv::{Argv, text};
 use crate::ffi::flags::invalid;
+use crate::ffi::output::WriteReply;
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::Out;
-use crate::ffi::status::{LSMKV_OK, lsmkv_status};
+use crate::ffi::status::{LSMKV_NOT_FOUND, lsmkv_status};
 use crate::ffi::target::CommandTarget;
 use crate::types::{BitfieldOp, FieldAction, Overflow};
 
@@ -16,13 +17,21 @@ pub(crate) fn bitfield(
     ops: &[BitfieldOp],
     out: &Out<*mut lsmkv_reply>,
 ) -> Result<lsmkv_status> {
-    if target.records() {
+    if target.is_elsewhere() {
         let mut argv = Argv::new(&entries::BITFIELD);
         argv.push(key);
-        ops.iter().for_each(|op| push(&mut argv, op));
-        return target.run(&entries::BITFIELD, &argv).map(|_| LSMKV_OK);
+        for op in ops {
+            argv.word("OVERFLOW");
+            argv.word(match op.overflow {
+                Overflow::Wrap => "WRAP",
+                Overflow::Saturate => "SAT",
+                Overflow::Fail => "FAIL",
+            });
+            push(&mut argv, op);
+        }
+        return out.run(target, &entries::BITFIELD, &argv, LSMKV_NOT_FOUND);
     }
-    let answers = target.db().bitfield(key, ops)?;
+    let answers = target.db()?.bitfield(key, ops)?;
     out.fill(|sink| answers.write_to(sink))
 }
 
@@ -35,18 +44,18 @@ pub(crate) fn bitfield_ro(
     if ops.iter().any(|op| op.action != FieldAction::Get) {
         return Err(invalid("BITFIELD_RO only reads"));
     }
-    let answers = target.db().bitfield_ro(key, ops)?;
+    if target.is_elsewhere() {
+        let mut argv = Argv::new(&entries::BITFIELD_RO);
+        argv.push(key);
+        ops.iter().for_each(|op| push(&mut argv, op));
+        return out.run(target, &entries::BITFIELD_RO, &argv, LSMKV_NOT_FOUND);
+    }
+    let answers = target.db()?.bitfield_ro(key, ops)?;
     out.fill(|sink| answers.write_to(sink))
 }
 
 /// Adds an operation in the words of BITFIELD.
 fn push(argv: &mut Argv<'_>, op: &BitfieldOp) {
-    argv.word("OVERFLOW");
-    argv.word(match op.overflow {
-        Overflow::Wrap => "WRAP",
-        Overflow::Saturate => "SAT",
-        Overflow::Fail => "FAIL",
-    });
     let (action, value) = match op.action {
         FieldAction::Get => ("GET", None),
         FieldAction::Set(value) => ("SET", Some(value)),

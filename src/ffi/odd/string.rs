@@ -1,14 +1,14 @@
 //! SET and GETEX, which take a time to live as a number and a flag, and GET into the caller's
 //! memory.
 
-use crate::commands::entries;
+use crate::commands::{Reply, entries};
 use crate::error::Result;
 use crate::ffi::argv::{Argv, text};
 use crate::ffi::buffer::lsmkv_buf;
 use crate::ffi::flags::{
     Flags, LSMKV_AT, LSMKV_KEEPTTL, LSMKV_NX, LSMKV_PERSIST, LSMKV_XX, invalid,
 };
-use crate::ffi::output::WriteOutput;
+use crate::ffi::output::{WriteOutput, WriteReply, unexpected};
 use crate::ffi::slice::{Out, Room};
 use crate::ffi::status::{LSMKV_NOT_FOUND, LSMKV_OK, LSMKV_SKIPPED, LSMKV_TOO_SMALL, lsmkv_status};
 use crate::ffi::target::CommandTarget;
@@ -23,7 +23,7 @@ pub(crate) fn set_opt(
     old: &Out<lsmkv_buf>,
 ) -> Result<lsmkv_status> {
     let options = set_options(flags, ttl_ms, old.is_wanted())?;
-    if target.records() {
+    if target.is_elsewhere() {
         let mut argv = Argv::new(&entries::SET);
         argv.push(key);
         argv.push(value);
@@ -37,9 +37,21 @@ pub(crate) fn set_opt(
             argv.word(unit(expiry));
             argv.own(text(ttl_ms));
         }
-        return target.run(&entries::SET, &argv);
+        return match target.reply(&entries::SET, &argv)? {
+            None => Ok(LSMKV_OK),
+            Some(Reply::Bulk(value)) => {
+                old.write(value)?;
+                Ok(if options.condition == Condition::IfMissing { LSMKV_SKIPPED } else { LSMKV_OK })
+            }
+            // With GET, nil says that there was no value; without, that nothing was written.
+            Some(Reply::Nil) if options.get && options.condition != Condition::IfExists => {
+                Ok(LSMKV_OK)
+            }
+            Some(Reply::Nil) => Ok(LSMKV_SKIPPED),
+            Some(_) => Ok(LSMKV_OK),
+        };
     }
-    let outcome = target.db().set_with(key, value, options)?;
+    let outcome = target.db()?.set_with(key, value, options)?;
     outcome.old.map_or(Ok(LSMKV_OK), |value| old.write(value))?;
     Ok(if outcome.written { LSMKV_OK } else { LSMKV_SKIPPED })
 }
@@ -57,17 +69,20 @@ pub(crate) fn getex(
         None if flags.has(LSMKV_PERSIST) => GetExpiry::Persist,
         None => GetExpiry::Keep,
     };
-    if target.records() {
-        return match change {
+    if target.is_elsewhere() {
+        let mut argv = Argv::new(&entries::GETEX);
+        argv.push(key);
+        match change {
             GetExpiry::At(expiry) => {
-                let ttl = text(ttl_ms);
-                target.record(&entries::GETEX, &[key, unit(expiry).as_bytes(), ttl.as_bytes()])
+                argv.word(unit(expiry));
+                argv.own(text(ttl_ms));
             }
-            GetExpiry::Persist => target.record(&entries::GETEX, &[key, b"PERSIST"]),
-            GetExpiry::Keep => target.record(&entries::GETEX, &[key]),
-        };
+            GetExpiry::Persist => argv.word("PERSIST"),
+            GetExpiry::Keep => {}
+        }
+        return out.run(target, &entries::GETEX, &argv, LSMKV_NOT_FOUND);
     }
-    out.write(target.db().getex(key, change)?)
+    out.write(target.db()?.getex(key, change)?)
 }
 
 pub(crate) fn get_into(
@@ -76,9 +91,18 @@ pub(crate) fn get_into(
     dst: &Room,
     len: &Out<usize>,
 ) -> Result<lsmkv_status> {
-    let Some(value) = target.db().get(key)? else {
-        return Ok(LSMKV_NOT_FOUND);
+    let value = if target.is_elsewhere() {
+        let mut argv = Argv::new(&entries::GET);
+        argv.push(key);
+        match target.reply(&entries::GET, &argv)? {
+            Some(Reply::Bulk(value)) => Some(value),
+            Some(Reply::Nil) | None => None,
+            Some(other) => return Err(unexpected(&other)),
+        }
+    } else {
+        target.db()?.get(key)?
     };
+    let Some(value) = value else { return Ok(LSMKV_NOT_FOUND) };
     len.set(value.len());
     Ok(if dst.fill(&value) { LSMKV_OK } else { LSMKV_TOO_SMALL })
 }

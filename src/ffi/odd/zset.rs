@@ -4,17 +4,17 @@
 use std::ops::Bound;
 
 use crate::commands::entry::Entry;
-use crate::commands::{entries, stream};
+use crate::commands::{Reply, entries, stream};
 use crate::error::Result;
 use crate::ffi::argv::{Argv, text};
 use crate::ffi::buffer::lsmkv_buf;
 use crate::ffi::flags::{
     Flags, LSMKV_CH, LSMKV_GT, LSMKV_LT, LSMKV_NX, LSMKV_REV, LSMKV_WITHSCORES, LSMKV_XX,
 };
-use crate::ffi::output::{WriteOutput, WriteReply};
+use crate::ffi::output::{WriteOutput, WriteReply, unexpected};
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::Out;
-use crate::ffi::status::{LSMKV_NOT_FOUND, LSMKV_SKIPPED, lsmkv_status};
+use crate::ffi::status::{LSMKV_NOT_FOUND, LSMKV_OK, LSMKV_SKIPPED, lsmkv_status};
 use crate::ffi::target::CommandTarget;
 use crate::txn::Db;
 use crate::types::number::not_a_float;
@@ -29,10 +29,13 @@ pub(crate) fn zadd(
     member: &[u8],
     added: &Out<i64>,
 ) -> Result<lsmkv_status> {
-    if target.records() {
-        return target.record(&entries::ZADD, &[key, text(score).as_bytes(), member]);
+    if target.is_elsewhere() {
+        let mut argv = Argv::new(&entries::ZADD);
+        argv.push(key);
+        argv.scored(&[score], &[member]);
+        return added.run(target, &entries::ZADD, &argv, LSMKV_NOT_FOUND);
     }
-    added.write(target.db().zadd(key, &[(score, member)], ZAdd::default())?)
+    added.write(target.db()?.zadd(key, &[(score, member)], ZAdd::default())?)
 }
 
 pub(crate) fn zadd_opt(
@@ -54,14 +57,14 @@ pub(crate) fn zadd_many(
     flags: Flags,
     changed: &Out<i64>,
 ) -> Result<lsmkv_status> {
-    if target.records() {
+    check_scores(scores)?;
+    if target.is_elsewhere() {
         let mut argv = zadd_argv(key, flags);
         argv.scored(scores, items);
-        return target.run(&entries::ZADD, &argv);
+        return changed.run(target, &entries::ZADD, &argv, LSMKV_NOT_FOUND);
     }
-    check_scores(scores)?;
     let members: Vec<_> = scores.iter().copied().zip(items.iter().copied()).collect();
-    changed.write(target.db().zadd(key, &members, zadd_options(flags))?)
+    changed.write(target.db()?.zadd(key, &members, zadd_options(flags))?)
 }
 
 pub(crate) fn zadd_incr(
@@ -72,14 +75,14 @@ pub(crate) fn zadd_incr(
     flags: Flags,
     out: &Out<f64>,
 ) -> Result<lsmkv_status> {
-    if target.records() {
+    check_scores(&[increment])?;
+    if target.is_elsewhere() {
         let mut argv = zadd_argv(key, flags);
         argv.word("INCR");
         argv.scored(&[increment], &[member]);
-        return target.run(&entries::ZADD, &argv);
+        return out.run(target, &entries::ZADD, &argv, LSMKV_SKIPPED);
     }
-    check_scores(&[increment])?;
-    match target.db().zadd_incr(key, increment, member, zadd_options(flags))? {
+    match target.db()?.zadd_incr(key, increment, member, zadd_options(flags))? {
         Some(score) => out.write(score),
         None => Ok(LSMKV_SKIPPED),
     }
@@ -100,7 +103,7 @@ fn zadd_options(flags: Flags) -> ZAdd {
     }
 }
 
-/// ZADD with its key and options, for a batch.
+/// ZADD with its key and options, in words.
 fn zadd_argv(key: &[u8], flags: Flags) -> Argv<'_> {
     let mut argv = Argv::new(&entries::ZADD);
     argv.push(key);
@@ -138,10 +141,21 @@ fn pop(
     member: &Out<lsmkv_buf>,
     score: &Out<f64>,
 ) -> Result<lsmkv_status> {
-    if target.records() {
-        return target.record(entry, &[key]);
+    if target.is_elsewhere() {
+        let mut argv = Argv::new(entry);
+        argv.push(key);
+        let Some(reply) = target.reply(entry, &argv)? else { return Ok(LSMKV_OK) };
+        let Reply::Array(popped) = &reply else { return Err(unexpected(&reply)) };
+        return match popped.as_slice() {
+            [] => Ok(LSMKV_NOT_FOUND),
+            [Reply::Bulk(popped), Reply::Double(its_score)] => {
+                score.write(*its_score)?;
+                member.write(popped.clone())
+            }
+            _ => Err(unexpected(&reply)),
+        };
     }
-    let Some((popped, its_score)) = method(target.db(), key, 1)?.into_iter().next() else {
+    let Some((popped, its_score)) = method(target.db()?, key, 1)?.into_iter().next() else {
         return Ok(LSMKV_NOT_FOUND);
     };
     score.write(its_score)?;
@@ -183,6 +197,14 @@ fn range(
     flags: Flags,
     out: &Out<*mut lsmkv_reply>,
 ) -> Result<lsmkv_status> {
+    if target.is_elsewhere() {
+        let words = RangeWords::of(&range);
+        let mut argv = Argv::new(&entries::ZRANGE);
+        argv.push(key);
+        words.push_to(&mut argv, flags, (range.offset, range.count));
+        argv.flag(flags, LSMKV_WITHSCORES, "WITHSCORES");
+        return out.run(target, &entries::ZRANGE, &argv, LSMKV_NOT_FOUND);
+    }
     let range = if flags.has(LSMKV_REV) { range.reversed() } else { range };
     let with_scores = flags.has(LSMKV_WITHSCORES);
     out.stream(target, |tx, sink| stream::zrange(tx, key, &range, with_scores, sink))
@@ -200,13 +222,8 @@ pub(crate) fn zrangestore_byscore(
     count: i64,
     length: &Out<i64>,
 ) -> Result<lsmkv_status> {
-    let word = |bound: Bound<f64>| match bound {
-        Bound::Excluded(score) => format!("({score}").into_bytes(),
-        Bound::Included(score) => format!("{score}").into_bytes(),
-        Bound::Unbounded => b"inf".to_vec(),
-    };
-    let bounds = (word(min), word(max));
-    store(target, destination, source, "BYSCORE", &bounds, flags, (offset, count), length)
+    let range = ZRange::of(By::Score(min, max)).limited(offset, count);
+    store(target, destination, source, &range, flags, length)
 }
 
 #[expect(clippy::too_many_arguments, reason = "as many as the C function has")]
@@ -221,34 +238,67 @@ pub(crate) fn zrangestore_bylex(
     count: i64,
     length: &Out<i64>,
 ) -> Result<lsmkv_status> {
-    let word = |bound: Bound<&[u8]>, open: &[u8]| match bound {
-        Bound::Excluded(member) => [b"(", member].concat(),
-        Bound::Included(member) => [b"[", member].concat(),
-        Bound::Unbounded => open.to_vec(),
-    };
-    let bounds = (word(min, b"-"), word(max, b"+"));
-    store(target, destination, source, "BYLEX", &bounds, flags, (offset, count), length)
+    let range = ZRange::of(By::Lex(min, max)).limited(offset, count);
+    store(target, destination, source, &range, flags, length)
 }
 
-/// Runs ZRANGESTORE. Its bounds come in the direction of the range.
-#[expect(clippy::too_many_arguments, reason = "as many as the C functions have")]
 fn store(
     target: &CommandTarget<'_>,
     destination: &[u8],
     source: &[u8],
-    by: &'static str,
-    (min, max): &(Vec<u8>, Vec<u8>),
+    range: &ZRange<'_>,
     flags: Flags,
-    (offset, count): (i64, i64),
     length: &Out<i64>,
 ) -> Result<lsmkv_status> {
-    let (first, last) = if flags.has(LSMKV_REV) { (max, min) } else { (min, max) };
+    let words = RangeWords::of(range);
     let mut argv = Argv::new(&entries::ZRANGESTORE);
-    argv.extend(&[destination, source, first, last]);
-    argv.word(by);
-    argv.flag(flags, LSMKV_REV, "REV");
-    argv.word("LIMIT");
-    argv.own(text(offset));
-    argv.own(text(count));
+    argv.extend(&[destination, source]);
+    words.push_to(&mut argv, flags, (range.offset, range.count));
     length.run(target, &entries::ZRANGESTORE, &argv, LSMKV_NOT_FOUND)
+}
+
+/// The bounds of a range as ZRANGE spells them.
+struct RangeWords {
+    by: &'static str,
+    min: Vec<u8>,
+    max: Vec<u8>,
+}
+
+impl RangeWords {
+    fn of(range: &ZRange<'_>) -> Self {
+        let score = |bound: Bound<f64>, open: &str| match bound {
+            Bound::Excluded(score) => format!("({score}").into_bytes(),
+            Bound::Included(score) => format!("{score}").into_bytes(),
+            Bound::Unbounded => open.as_bytes().to_vec(),
+        };
+        let member = |bound: Bound<&[u8]>, open: &[u8]| match bound {
+            Bound::Excluded(member) => [b"(", member].concat(),
+            Bound::Included(member) => [b"[", member].concat(),
+            Bound::Unbounded => open.to_vec(),
+        };
+        let (by, min, max) = match range.by {
+            By::Score(min, max) => ("BYSCORE", score(min, "-inf"), score(max, "inf")),
+            By::Lex(min, max) => ("BYLEX", member(min, b"-"), member(max, b"+")),
+            By::Rank(first, last) => {
+                ("", first.to_string().into_bytes(), last.to_string().into_bytes())
+            }
+        };
+        Self { by, min, max }
+    }
+
+    /// Adds the bounds, which come in the direction of the range, its options and the part of it.
+    fn push_to<'a>(&'a self, argv: &mut Argv<'a>, flags: Flags, (offset, count): (i64, i64)) {
+        let reverse = flags.has(LSMKV_REV);
+        let (first, last) = if reverse { (&self.max, &self.min) } else { (&self.min, &self.max) };
+        argv.extend(&[first, last]);
+        if !self.by.is_empty() {
+            argv.word(self.by);
+        }
+        argv.flag(flags, LSMKV_REV, "REV");
+        if !self.by.is_empty() {
+            argv.word("LIMIT");
+            argv.own(text(offset));
+            argv.own(text(count));
+        }
+    }
 }

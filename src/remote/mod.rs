@@ -1,0 +1,261 @@
+//! Stores of other processes: a server that speaks Redis's protocol, or a cluster of them.
+//!
+//! - `address`: how a store is named;
+//! - `socket`, `connection`, `reply_reader`, `server_error`: one connection;
+//! - `pool`: connections that no call uses;
+//! - `call`: what the schema says about a command on its way;
+//! - `cluster`: slots, and which node runs what;
+//! - `session`, `batch`: commands that belong together.
+//!
+//! A command runs at most once, unless it only reads. A reply that was lost is an error that says
+//! so, never a silent repetition.
+
+mod address;
+mod batch;
+mod call;
+mod cluster;
+mod connection;
+mod pool;
+mod reply_reader;
+mod server_error;
+mod session;
+mod socket;
+mod waits;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use address::{Address, Endpoint, Place};
+pub use batch::RemoteBatch;
+use call::Call;
+use cluster::Cluster;
+use connection::{CallFailure, Connection, Login};
+use pool::Pool;
+use reply_reader::Frame;
+use server_error::server_error;
+pub use session::RemoteSession;
+pub(crate) use waits::Waits;
+
+use crate::commands::entry::Entry;
+use crate::commands::{Reply, ReplyBuilder, ReplySink, name_of, refuse_session};
+use crate::error::{Error, ErrorKind, Result};
+use crate::keyspace::limits::Limits;
+use crate::options::Options;
+
+/// The bytes of commands that are sent before their replies are read.
+const WINDOW: usize = 256 << 10;
+
+/// A store of another process. Clones use the same connections.
+///
+/// ```no_run
+/// use lsmkv::{Options, Remote, Reply};
+///
+/// let store = Remote::open("redis://localhost:6379", &Options::default())?;
+/// store.command(&[b"SET", b"greeting", b"hello"])?;
+/// assert_eq!(store.command(&[b"GET", b"greeting"])?, Reply::Bulk("hello".into()));
+/// # Ok::<(), lsmkv::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Remote {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    address: Address,
+    options: Options,
+    limits: Limits,
+    servers: Servers,
+    waits: Arc<Waits>,
+}
+
+#[derive(Debug)]
+enum Servers {
+    One(Pool),
+    Cluster(Cluster),
+}
+
+impl Remote {
+    /// Connects to the store at an address, such as `redis://host`, `unix:///path` or
+    /// `redis-cluster://host,host`. Of the options those for remote stores count, and the limits of
+    /// keys and values.
+    pub fn open(address: &str, options: &Options) -> Result<Self> {
+        options.validate()?;
+        let address = Address::parse(address)?;
+        if address.tls {
+            let message = format!("{address}: TLS is not built into this library yet");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        Self::connect(address, options, Arc::default())
+    }
+
+    fn connect(address: Address, options: &Options, waits: Arc<Waits>) -> Result<Self> {
+        let limits = Limits { key: options.max_key_bytes, value: options.max_value_bytes };
+        let milliseconds = |number| (number > 0).then(|| Duration::from_millis(number));
+        let login = Login {
+            user: address.user.clone(),
+            password: address.password.clone(),
+            database: address.database.unwrap_or(0),
+            connect_limit: Duration::from_millis(options.connect_timeout_ms),
+            reply_limit: milliseconds(options.reply_timeout_ms),
+            longest_value: limits.value,
+        };
+        let servers = match &address.place {
+            Place::Server(endpoint) => {
+                let pool = Pool::new(endpoint.clone(), login);
+                // A wrong address or password shows at the open.
+                pool.give_back(pool.take()?);
+                Servers::One(pool)
+            }
+            Place::Cluster(nodes) => Servers::Cluster(Cluster::open(nodes.clone(), login)?),
+        };
+        let shared = Shared { address, options: options.clone(), limits, servers, waits };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Another database of the same store.
+    pub fn select(&self, number: u32) -> Result<Self> {
+        let address = Address { database: Some(number), ..self.shared.address.clone() };
+        Self::connect(address, &self.shared.options, Arc::clone(&self.shared.waits))
+    }
+
+    /// The limits of keys and values that are sent.
+    pub fn limits(&self) -> Limits {
+        self.shared.limits
+    }
+
+    /// The address, without the password.
+    pub fn address(&self) -> String {
+        self.shared.address.to_string()
+    }
+
+    /// Runs any command by name. An error of the command is a reply.
+    pub fn command(&self, argv: &[&[u8]]) -> Result<Reply> {
+        let mut reply = ReplyBuilder::default();
+        self.command_into(argv, &mut reply)?;
+        Ok(reply.finish())
+    }
+
+    /// Runs any command by name and writes its reply to `sink`. An error of the command is a reply.
+    pub fn command_into(&self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
+        refuse_session(name_of(argv)?)?;
+        if let Frame::Error(text) = self.run(&Call::of(argv), sink)? {
+            sink.error(&text);
+        }
+        Ok(())
+    }
+
+    /// Runs a command whose entry is known. An error of the command is an `Err`.
+    pub(crate) fn run_entry(
+        &self,
+        entry: &'static Entry,
+        argv: &[&[u8]],
+        sink: &mut dyn ReplySink,
+    ) -> Result<()> {
+        match self.run(&Call { argv, entry: Some(entry) }, sink)? {
+            Frame::Error(text) => Err(server_error(&text)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs several commands, as on a connection of their own. They are sent together; `each` is
+    /// called after each reply.
+    pub(crate) fn pipeline<'c, S: ReplySink>(
+        &self,
+        commands: impl Iterator<Item = Result<Vec<&'c [u8]>>>,
+        sink: &mut S,
+        mut each: impl FnMut(&mut S),
+    ) -> Result<()> {
+        if self.is_cluster() {
+            let mut session = self.session()?;
+            for argv in commands {
+                session.command_into(&argv?, sink)?;
+                each(sink);
+            }
+            return Ok(());
+        }
+        let mut session = self.session()?;
+        session.pipeline(commands, sink, each)
+    }
+
+    /// A connection of its own, for MULTI, WATCH and subscriptions.
+    pub fn session(&self) -> Result<RemoteSession> {
+        RemoteSession::new(self.clone())
+    }
+
+    /// Write commands that are sent together.
+    pub fn batch(&self) -> RemoteBatch {
+        RemoteBatch::new(self.clone())
+    }
+
+    /// Ends all waits of other threads at the servers, and every later call.
+    pub fn close(&self) {
+        self.shared.waits.close();
+    }
+
+    fn run(&self, call: &Call<'_>, sink: &mut dyn ReplySink) -> Result<Frame> {
+        self.shared.waits.check_open()?;
+        if self.shared.options.read_only && !call.only_reads() {
+            let message = "the remote store was opened read_only: it takes no writes";
+            return Err(Error::new(ErrorKind::ReadOnly, message));
+        }
+        match &self.shared.servers {
+            Servers::Cluster(cluster) => cluster.run(call, &self.shared.waits, sink),
+            Servers::One(pool) => self.run_at_one(pool, call, sink),
+        }
+    }
+
+    fn run_at_one(&self, pool: &Pool, call: &Call<'_>, sink: &mut dyn ReplySink) -> Result<Frame> {
+        let wait = call.wait();
+        let mut connection = pool.take()?;
+        for last in [false, true] {
+            let waiting = match wait {
+                Some(_) => Some(self.shared.waits.enter(connection.socket())?),
+                None => None,
+            };
+            let outcome = connection.call(call.argv, call.shape(), wait, sink);
+            drop(waiting);
+            match outcome {
+                Ok(frame) => {
+                    pool.give_back(connection);
+                    return Ok(frame);
+                }
+                Err(CallFailure::NotSent(_)) if !last => {
+                    drop(connection);
+                    connection = pool.fresh()?;
+                }
+                Err(CallFailure::Lost(error))
+                    if !last && call.only_reads() && error.kind() != ErrorKind::Timeout =>
+                {
+                    drop(connection);
+                    connection = pool.fresh()?;
+                }
+                Err(failure) => {
+                    self.shared.waits.check_open()?;
+                    return Err(failure.into_error());
+                }
+            }
+        }
+        Err(Error::new(ErrorKind::Io, format!("{} does not answer", connection.peer())))
+    }
+
+    /// A connection that no other call uses.
+    fn own_connection(&self, slot: Option<u16>) -> Result<Connection> {
+        self.shared.waits.check_open()?;
+        match &self.shared.servers {
+            Servers::One(pool) => pool.take(),
+            Servers::Cluster(cluster) => cluster.connect(slot),
+        }
+    }
+
+    /// Gives back a connection of [`Remote::own_connection`] that is as it was.
+    fn give_back(&self, connection: Connection) {
+        if let Servers::One(pool) = &self.shared.servers {
+            pool.give_back(connection);
+        }
+    }
+
+    fn is_cluster(&self) -> bool {
+        matches!(self.shared.servers, Servers::Cluster(_))
+    }
+}

@@ -1,0 +1,160 @@
+//! The socket of a connection: TCP or Unix, with limits on every wait.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::net::RecvFlags;
+
+use super::address::Endpoint;
+
+/// The longest path that the address of a Unix socket holds, with its end.
+const LONGEST_PATH: usize = 107;
+
+/// A connected socket.
+#[derive(Debug)]
+pub(super) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Connects within `limit`.
+    pub(super) fn connect(endpoint: &Endpoint, limit: Duration) -> io::Result<Self> {
+        match endpoint {
+            Endpoint::Tcp(host, port) => {
+                let stream = connect_tcp(host, *port, limit)?;
+                stream.set_nodelay(true)?;
+                Ok(Self::Tcp(stream))
+            }
+            Endpoint::Unix(path) => connect_unix(Path::new(path)).map(Self::Unix),
+        }
+    }
+
+    /// Sets the longest wait for the next bytes; `None` for no limit.
+    pub(super) fn set_read_limit(&self, limit: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.set_read_timeout(limit),
+            Self::Unix(stream) => stream.set_read_timeout(limit),
+        }
+    }
+
+    /// Sets the longest wait for room to write; `None` for no limit.
+    pub(super) fn set_write_limit(&self, limit: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.set_write_timeout(limit),
+            Self::Unix(stream) => stream.set_write_timeout(limit),
+        }
+    }
+
+    /// A second handle of the socket, by which another thread can end its waits.
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
+            Self::Unix(stream) => Self::Unix(stream.try_clone()?),
+        })
+    }
+
+    /// Ends all waits on the socket, and the connection.
+    pub(super) fn shut_down(&self) {
+        // It fails if the other side was faster.
+        let _ = match self {
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+
+    /// Whether an idle connection is still open: the server has neither closed it nor sent
+    /// anything.
+    pub(super) fn is_idle(&self) -> bool {
+        let mut byte = [0];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let seen = rustix::net::recv(self.as_fd(), &mut byte, flags);
+        matches!(seen, Err(rustix::io::Errno::AGAIN))
+    }
+
+    /// Waits until bytes have arrived, or the connection ended. Returns whether one is so.
+    pub(super) fn wait_readable(&self, deadline: Option<Instant>) -> io::Result<bool> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        loop {
+            let mut fds = [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN)];
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            let limit = left.map(Timespec::try_from).transpose();
+            let limit = limit.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+            match poll(&mut fds, limit.as_ref()) {
+                Ok(ready) => return Ok(ready > 0),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The descriptor, to be polled.
+    pub(super) fn descriptor(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(room),
+            Self::Unix(stream) => stream.read(room),
+        }
+    }
+}
+
+/// Writes never raise SIGPIPE, whatever the program has made of that signal.
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let flags = rustix::net::SendFlags::NOSIGNAL;
+        Ok(rustix::net::send(self.as_fd(), bytes, flags)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Connects to the first address of a host that answers, within the limit for all of them.
+fn connect_tcp(host: &str, port: u16, limit: Duration) -> io::Result<TcpStream> {
+    let deadline = Instant::now() + limit;
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in (host, port).to_socket_addrs()? {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// Connects to a socket at a path of any length: a long one is reached through its directory.
+fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    if path.as_os_str().as_bytes().len() <= LONGEST_PATH {
+        return UnixStream::connect(path);
+    }
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let directory = std::fs::File::open(directory)?;
+    let near = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    UnixStream::connect(Path::new(&near).join(name))
+}

@@ -1,0 +1,87 @@
+//! Calls that wait at a server, so that a close can end them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::socket::Socket;
+use crate::error::{Error, ErrorKind, Result};
+
+/// The sockets of calls that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    closed: bool,
+    next: u64,
+    sockets: HashMap<u64, Socket>,
+    /// Those of sessions, which end with the store's.
+    sessions: Vec<Weak<Waits>>,
+}
+
+/// A call that waits, until it is dropped.
+pub(super) struct Waiting<'a> {
+    waits: &'a Waits,
+    number: u64,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.waits.state().sockets.remove(&self.number);
+    }
+}
+
+impl Waits {
+    /// Notes that a call begins to wait on a socket.
+    pub(super) fn enter(&self, socket: &Socket) -> Result<Waiting<'_>> {
+        let socket = socket.try_clone().map_err(|error| {
+            Error::new(ErrorKind::Io, format!("a second handle of a socket: {error}"))
+        })?;
+        let mut state = self.state();
+        if state.closed {
+            return Err(closed());
+        }
+        state.next += 1;
+        let number = state.next;
+        state.sockets.insert(number, socket);
+        Ok(Waiting { waits: self, number })
+    }
+
+    /// The waits of a session, which a close of the store ends too.
+    pub(super) fn of_session(&self) -> Result<Arc<Self>> {
+        let session = Arc::<Self>::default();
+        let mut state = self.state();
+        if state.closed {
+            return Err(closed());
+        }
+        state.sessions.retain(|known| known.strong_count() > 0);
+        state.sessions.push(Arc::downgrade(&session));
+        Ok(session)
+    }
+
+    /// Ends all waits, and refuses later ones.
+    pub(crate) fn close(&self) {
+        let sessions = {
+            let mut state = self.state();
+            state.closed = true;
+            state.sockets.values().for_each(Socket::shut_down);
+            std::mem::take(&mut state.sessions)
+        };
+        sessions.iter().filter_map(Weak::upgrade).for_each(|session| session.close());
+    }
+
+    /// Fails once the store is closed.
+    pub(super) fn check_open(&self) -> Result<()> {
+        if self.state().closed { Err(closed()) } else { Ok(()) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the handle of the remote store was closed")
+}

@@ -1,0 +1,213 @@
+//! Servers and clusters of our own: in scratch directories, on loopback and on sockets, nothing on
+//! disk that outlives them.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::toolchain::{available, find_built, skip};
+
+/// A server that dies with this value.
+pub(crate) struct Server {
+    command: Command,
+    child: Child,
+    dir: TempDir,
+    port: Option<u16>,
+}
+
+impl Server {
+    /// Starts a redis-server on a socket; `None`, noted as a skip, where there is none.
+    pub(crate) fn redis(test: &str, more: &[&str]) -> Option<Self> {
+        if !available("redis-server") {
+            skip(test, "there is no redis-server; scripts/setup.sh installs it");
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = Command::new("redis-server");
+        command
+            .args(["--port", "0", "--unixsocket"])
+            .arg(dir.path().join("socket"))
+            .args(["--save", "", "--appendonly", "no", "--dir"])
+            .arg(dir.path())
+            .args(more)
+            .env("LC_ALL", "C");
+        Some(Self::started(command, dir, None))
+    }
+
+    /// Starts a node of a cluster on a port of loopback.
+    fn node(port: u16) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = Command::new("redis-server");
+        command
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--unixsocket"])
+            .arg(dir.path().join("socket"))
+            .args(["--cluster-enabled", "yes", "--cluster-node-timeout", "1000"])
+            .args(["--repl-diskless-sync-delay", "0"])
+            .args(["--save", "", "--appendonly", "no", "--dir"])
+            .arg(dir.path())
+            .env("LC_ALL", "C");
+        Self::started(command, dir, Some(port))
+    }
+
+    /// Starts `lsmkv serve` on a socket; `None`, noted as a skip, if cargo has not built it.
+    pub(crate) fn ours(test: &str) -> Option<Self> {
+        let Some(program) = find_built("lsmkv") else {
+            skip(test, "cargo has not built the program lsmkv: test the whole workspace");
+            return None;
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = Command::new(program);
+        command
+            .arg("serve")
+            .arg(dir.path().join("store"))
+            .args(["--port", "0", "--unixsocket"])
+            .arg(dir.path().join("socket"));
+        Some(Self::started(command, dir, None))
+    }
+
+    fn started(mut command: Command, dir: TempDir, port: Option<u16>) -> Self {
+        let log = std::fs::File::create(dir.path().join("log")).unwrap();
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let server = Self { command, child, dir, port };
+        server.wait_until_listening();
+        server
+    }
+
+    /// Starts the server again, after it was killed.
+    pub(crate) fn restart(&mut self) {
+        self.child = self.command.spawn().unwrap();
+        self.wait_until_listening();
+    }
+
+    fn wait_until_listening(&self) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while std::os::unix::net::UnixStream::connect(self.socket()).is_err() {
+            let log = || std::fs::read_to_string(self.dir.path().join("log")).unwrap();
+            assert!(Instant::now() < deadline, "the server does not listen: {}", log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.dir.path().join("socket")
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("unix://{}", self.socket().display())
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Three primaries, each with a replica if asked, on ports of loopback.
+pub(crate) struct Cluster {
+    pub(crate) nodes: Vec<Server>,
+}
+
+impl Cluster {
+    /// Starts three primaries; `None`, noted as a skip, where there is no redis-server.
+    pub(crate) fn start(test: &str) -> Option<Self> {
+        Self::with_replicas(test, 0)
+    }
+
+    /// Starts three primaries with so many replicas each.
+    pub(crate) fn with_replicas(test: &str, replicas: usize) -> Option<Self> {
+        if !available("redis-server") || !available("redis-cli") {
+            skip(test, "there is no redis-server; scripts/setup.sh installs it");
+            return None;
+        }
+        let nodes: Vec<Server> =
+            (0..3 * (1 + replicas)).map(|_| Server::node(free_port())).collect();
+        let mut command = Command::new("redis-cli");
+        command.args(["--cluster", "create"]);
+        command.args(nodes.iter().map(|node| format!("127.0.0.1:{}", node.port.unwrap())));
+        command.args(["--cluster-yes", "--cluster-replicas", &replicas.to_string()]);
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "the cluster was not formed: {text}");
+        let cluster = Self { nodes };
+        cluster.wait_until_ok();
+        Some(cluster)
+    }
+
+    /// Waits until every node sees the whole cluster.
+    pub(crate) fn wait_until_ok(&self) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        for node in &self.nodes {
+            while !cli(node, &["CLUSTER", "INFO"]).contains("cluster_state:ok") {
+                assert!(Instant::now() < deadline, "the cluster does not come up");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            // A replica without its first copy would never take over.
+            let replication = || cli(node, &["INFO", "replication"]);
+            while replication().contains("master_link_status:down") {
+                assert!(Instant::now() < deadline, "a replica does not follow");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+    }
+
+    /// Moves so many slots of the first primary to the second, with their keys.
+    pub(crate) fn move_slots(&self, count: usize) {
+        let id = |node: usize| cli(&self.nodes[node], &["CLUSTER", "MYID"]).trim().to_owned();
+        let output = Command::new("redis-cli")
+            .args(["--cluster", "reshard"])
+            .arg(format!("127.0.0.1:{}", self.nodes[0].port.unwrap()))
+            .args(["--cluster-from", &id(0), "--cluster-to", &id(1)])
+            .args(["--cluster-slots", &count.to_string(), "--cluster-yes"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "slots were not moved: {text}");
+    }
+
+    pub(crate) fn address(&self) -> String {
+        let hosts: Vec<String> =
+            self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port.unwrap())).collect();
+        format!("redis-cluster://{}", hosts.join(","))
+    }
+}
+
+/// What a server answers a command.
+pub(crate) fn cli(server: &Server, words: &[&str]) -> String {
+    let output =
+        Command::new("redis-cli").arg("-s").arg(server.socket()).args(words).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A port that nobody listens on, nor on the one that a cluster's bus takes 10,000 above.
+fn free_port() -> u16 {
+    loop {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let bus = port.checked_add(10_000);
+        if bus.is_some_and(|bus| TcpListener::bind(("127.0.0.1", bus)).is_ok()) {
+            return port;
+        }
+    }
+}
