@@ -95,6 +95,9 @@ pub(crate) fn call(tx: &mut Tx<'_>, rules: &mut ScriptRules, argv: &[&[u8]]) -> 
         true => run(tx),
         false => tx.on_database(rules.database, run),
     };
+    if command.access == Access::Read {
+        tx.note_read();
+    }
     reply.or_else(as_reply).map(Called::Reply)
 }
 

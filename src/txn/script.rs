@@ -117,15 +117,16 @@ impl Store {
                 }
             }
         }
-        let mut expired = Vec::new();
+        let (mut expired, mut client) = (Vec::new(), 0);
         if overlay.has_said() {
+            client = overlay.client();
             expired = overlay
                 .remove_expired(|space, key| holds_touched || is_held(self.hash_of(space, key)));
         }
         let commit = self.commit(&overlay, ChangeTracking::Noted)?;
         drop((overlay, time, held));
         if !expired.is_empty() {
-            self.expire_met(database, &expired);
+            self.expire_met(database, &expired, client);
         }
         Ok(FirstRun::Done((answer, commit)))
     }

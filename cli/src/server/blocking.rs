@@ -40,7 +40,7 @@ pub(crate) fn run_blocking_pop(
         };
         mailboxes.post(to.event_loop, Message::Deliver { to, wait, reply });
     };
-    match client.session.db().pop_or_wait(pop, deliver) {
+    match client.session.pop_or_wait(pop, deliver) {
         Ok(PopOutcome::Ready(reply)) => {
             client.has_written = true;
             out.reply(&reply);

@@ -61,6 +61,8 @@ pub(crate) struct Client {
     pub(crate) subscriptions: [usize; 3],
     /// Whether its event loop learns of messages.
     pub(crate) listens: bool,
+    /// Whether it sees the commands of others.
+    pub(crate) monitors: bool,
 }
 
 impl Client {
@@ -77,6 +79,7 @@ impl Client {
             has_written: false,
             subscriptions: [0; 3],
             listens: false,
+            monitors: false,
         }
     }
 
@@ -91,6 +94,7 @@ impl Client {
 
     pub(crate) fn set_protocol(&mut self, protocol: Protocol) {
         self.protocol = protocol;
+        self.session.set_protocol(u8::try_from(protocol.number()).unwrap_or(2));
         self.info.protocol.store(protocol.number(), Ordering::Relaxed);
     }
 

@@ -1,6 +1,6 @@
 //! Messages from other threads to an event loop.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use lsmkv::Reply;
 use mio::Waker;
@@ -18,6 +18,10 @@ pub(crate) enum Message {
     Deliver { to: ClientHandle, wait: u64, reply: Reply },
     /// Messages of channels wait for a client.
     Mail(ClientHandle),
+    /// A command that a client that monitors gets to see.
+    Line { to: ClientHandle, line: Arc<[u8]> },
+    /// Messages about the cached keys of another client go to this one from now on.
+    Listen(ClientHandle),
     /// Unblocks a client, with an error or as if its timeout had passed.
     Unblock { to: ClientHandle, with_error: bool },
     /// Closes a client.

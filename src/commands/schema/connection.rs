@@ -62,12 +62,26 @@ pub(crate) const CONNECTION: &[(ConnectionCommand, Command)] = &[
             "CLIENT",
             "2.4.0",
             &[OneOf(&[
+                &[Word("CACHING"), OneOf(&[&[Word("YES")], &[Word("NO")]])],
                 &[Word("GETNAME")],
+                &[Word("GETREDIR")],
                 &[Word("ID")],
                 &[Word("SETINFO"), Bytes("option"), Bytes("value")],
                 &[Word("SETNAME"), Bytes("name")],
+                &[
+                    Word("TRACKING"),
+                    OneOf(&[&[Word("ON")], &[Word("OFF")]]),
+                    Optional(&[Word("REDIRECT"), Int("client-id")]),
+                    Optional(&[Many(&[Word("PREFIX"), Bytes("prefix")])]),
+                    Optional(&[Word("BCAST")]),
+                    Optional(&[Word("OPTIN")]),
+                    Optional(&[Word("OPTOUT")]),
+                    Optional(&[Word("NOLOOP")]),
+                ],
+                &[Word("TRACKINGINFO")],
             ])],
-            "Returns or sets the name of the connection, or returns its number.",
+            "Returns or sets the name of the connection, returns its number, or tracks the keys that \
+             it reads.",
         ),
     ),
     (

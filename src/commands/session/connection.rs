@@ -7,12 +7,13 @@ use bytes::Bytes;
 
 use super::Known;
 use super::subscriptions::{Subscribing, Subscriptions};
+use super::tracking::{KnownPeer, SessionTracking};
 use crate::commands::args::{Args, quoted, wrong_number};
 use crate::commands::dispatch::fits;
 use crate::commands::reply::Reply;
 use crate::commands::schema::connection::ConnectionCommand;
 use crate::error::{Error, ErrorKind, Result};
-use crate::messages::Inbox;
+use crate::messages::{Inbox, Peer};
 use crate::txn::Db;
 use crate::types::number::{out_of_range, parse_integer};
 
@@ -20,23 +21,32 @@ use crate::types::number::{out_of_range, parse_integer};
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// The subcommands of CLIENT with their number of arguments, both names included.
-const CLIENT: [(&str, usize); 4] = [("getname", 2), ("id", 2), ("setinfo", 4), ("setname", 3)];
+const CLIENT: [(&str, isize); 8] = [
+    ("caching", 3),
+    ("getname", 2),
+    ("getredir", 2),
+    ("id", 2),
+    ("setinfo", 4),
+    ("setname", 3),
+    ("tracking", -3),
+    ("trackinginfo", 2),
+];
 
-/// The state of a connection: its name, its number, its protocol, its subscriptions.
+/// The state of a connection: its name, its number, its protocol, its subscriptions, and what it
+/// tracks.
 #[derive(Debug)]
 pub(super) struct Connection {
     /// The handle that made the session.
     pub(super) home: Db,
-    id: u64,
     name: Bytes,
-    pub(super) protocol: u8,
     pub(super) over: bool,
-    /// Where messages arrive. Most connections never have one.
-    inbox: Option<Arc<Inbox>>,
     subscriptions: Option<Subscriptions>,
+    /// What CLIENT TRACKING is set to; `None` if it is off.
+    pub(super) tracking: Option<SessionTracking>,
+    known: KnownPeer,
 }
 
-fn invalid(text: impl Into<String>) -> Error {
+pub(super) fn invalid(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, text)
 }
 
@@ -54,7 +64,9 @@ pub(super) fn check((which, command): Known, argv: &[&[u8]]) -> Result<()> {
             let word = quoted(word);
             Err(invalid(format!("ERR unknown subcommand '{word}'. Try CLIENT HELP.")))
         }
-        Some((name, count)) if *count != argv.len() => Err(wrong_number(&format!("client|{name}"))),
+        Some((name, count)) if !fits(*count, argv.len()) => {
+            Err(wrong_number(&format!("client|{name}")))
+        }
         Some(_) => Ok(()),
     }
 }
@@ -70,14 +82,29 @@ pub(in crate::commands) fn database(args: &mut Args<'_>) -> Result<u32> {
 impl Connection {
     pub(super) fn new(home: Db) -> Self {
         let id = CONNECTIONS.fetch_add(1, Ordering::Relaxed) + 1;
+        let peer = Arc::new(Peer::new(id));
+        home.store().hub().meet_peer(&peer);
+        let known = KnownPeer { db: home.clone(), peer };
         let name = Bytes::new();
-        Self { home, id, name, protocol: 2, over: false, inbox: None, subscriptions: None }
+        Self { home, name, over: false, subscriptions: None, tracking: None, known }
+    }
+
+    /// The session as others know it.
+    pub(super) fn peer(&self) -> &Arc<Peer> {
+        &self.known.peer
+    }
+
+    fn id(&self) -> i64 {
+        i64::try_from(self.peer().id).unwrap_or(i64::MAX)
     }
 
     /// Returns to the initial state. Messages that wait are dropped.
     pub(super) fn reset(&mut self) -> Result<()> {
-        (self.name, self.protocol, self.subscriptions) = (Bytes::new(), 2, None);
-        if let Some(inbox) = &self.inbox {
+        self.end_tracking();
+        (self.name, self.subscriptions) = (Bytes::new(), None);
+        self.peer().set_protocol(2);
+        self.peer().set_subscribed(false);
+        if let Some(inbox) = self.known_inbox() {
             inbox.reopen();
             while inbox.take()?.is_some() {}
         }
@@ -86,18 +113,14 @@ impl Connection {
 
     /// Where messages arrive, made when it is first asked for.
     pub(super) fn inbox(&mut self) -> &Arc<Inbox> {
-        let inbox = self.inbox.get_or_insert_with(Arc::default);
+        let peer = &self.known.peer;
         // The store closes the inboxes that it knows.
-        self.subscriptions.get_or_insert_with(|| Subscriptions::new(&self.home, inbox));
-        inbox
+        self.subscriptions.get_or_insert_with(|| Subscriptions::new(&self.home, peer));
+        peer.inbox()
     }
 
     pub(super) fn known_inbox(&self) -> Option<&Arc<Inbox>> {
-        self.inbox.as_ref()
-    }
-
-    pub(super) fn use_inbox(&mut self, inbox: Arc<Inbox>) {
-        self.inbox = Some(inbox);
+        self.peer().known_inbox()
     }
 
     pub(super) fn subscription_counts(&self) -> [usize; 3] {
@@ -106,7 +129,7 @@ impl Connection {
 
     /// Roughly the memory of the subscriptions and of the messages that wait.
     pub(super) fn held_bytes(&self) -> usize {
-        let waiting = self.inbox.as_ref().map_or(0, |inbox| inbox.waiting_bytes());
+        let waiting = self.known_inbox().map_or(0, |inbox| inbox.waiting_bytes());
         waiting + self.subscriptions.as_ref().map_or(0, Subscriptions::bytes)
     }
 
@@ -136,7 +159,19 @@ impl Connection {
             return Ok(Reply::bulk(name));
         }
         if args.take_word("id") {
-            return Ok(Reply::Int(i64::try_from(self.id).unwrap_or(i64::MAX)));
+            return Ok(Reply::Int(self.id()));
+        }
+        if args.take_word("tracking") {
+            return self.track(args);
+        }
+        if args.take_word("caching") {
+            return self.caching(args);
+        }
+        if args.take_word("getredir") {
+            return Ok(self.redirection());
+        }
+        if args.take_word("trackinginfo") {
+            return Ok(self.tracking_info());
         }
         if args.take_word("setname") {
             self.name = valid_name(args.bytes()?)?;
@@ -145,7 +180,7 @@ impl Connection {
     }
 
     fn hello(&mut self, mut args: Args<'_>) -> Result<Reply> {
-        let (mut protocol, mut name) = (self.protocol, None);
+        let (mut protocol, mut name) = (self.peer().protocol(), None);
         if let Some(text) = args.peek() {
             let number = parse_integer(text)
                 .map_err(|_| invalid("ERR Protocol version is not an integer or out of range"))?;
@@ -170,19 +205,18 @@ impl Connection {
                 return Err(invalid(format!("ERR Syntax error in HELLO option '{word}'")));
             }
         }
-        self.protocol = protocol;
+        self.peer().set_protocol(protocol);
         self.name = name.unwrap_or_else(|| self.name.clone());
         Ok(self.introduction())
     }
 
     fn introduction(&self) -> Reply {
         let text = |text: &'static str| Reply::Bulk(Bytes::from_static(text.as_bytes()));
-        let id = i64::try_from(self.id).unwrap_or(i64::MAX);
         Reply::Map(vec![
             (text("server"), text("lsmkv")),
             (text("version"), text(env!("CARGO_PKG_VERSION"))),
-            (text("proto"), Reply::Int(i64::from(self.protocol))),
-            (text("id"), Reply::Int(id)),
+            (text("proto"), Reply::Int(i64::from(self.peer().protocol()))),
+            (text("id"), Reply::Int(self.id())),
             (text("mode"), text("standalone")),
             (text("role"), text("master")),
             (text("modules"), Reply::Array(Vec::new())),

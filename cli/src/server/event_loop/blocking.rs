@@ -11,6 +11,7 @@ use crate::server::client::{BlockedState, CloseState};
 use crate::server::client_list::ClientHandle;
 use crate::server::connection::Connection;
 use crate::server::mailbox::{Mailbox, Message};
+use crate::server::subscribing::listen;
 
 /// Ends a wait without an element and returns the reply; `None` if the client has just been served
 /// and its reply is in the mailbox.
@@ -28,6 +29,19 @@ impl EventLoop {
                 Message::NewConnection(stream, listener) => self.adopt(stream, &listener),
                 Message::Deliver { to, wait, reply } => self.deliver(to, wait, &reply),
                 Message::Mail(handle) => self.receive_mail(handle),
+                Message::Line { to, line } => {
+                    let limit = self.server.settings.monitor_limit();
+                    if let Some(connection) = self.connection(to) {
+                        connection.append_line(&line, limit);
+                        self.finish_turn(to.slot);
+                    }
+                }
+                Message::Listen(handle) => {
+                    let server = std::sync::Arc::clone(&self.server);
+                    if let Some(connection) = self.connection(handle) {
+                        listen(&server, &mut connection.client);
+                    }
+                }
                 Message::Unblock { to, with_error } => self.unblock(to, with_error),
                 Message::Kill(handle) => {
                     if let Some(connection) = self.connection(handle) {
