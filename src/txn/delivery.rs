@@ -106,6 +106,12 @@ impl Db {
         self.store().hub().set_tracking_max_keys(max_keys);
     }
 
+    /// Sets the milliseconds after which a script counts as slow, as the option `script_busy_ms`.
+    pub fn set_script_busy_ms(&self, ms: u64) {
+        let after = (ms > 0).then(|| std::time::Duration::from_millis(ms));
+        self.store().stripes().scripts().set_slow_after(after);
+    }
+
     /// The numbers of sessions that track keys, of their keys and of their prefixes.
     pub fn tracking_counts(&self) -> TrackingCounts {
         self.store().hub().tracking_counts()

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Bound;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -63,6 +64,8 @@ pub(crate) struct ScriptStart {
     pub(crate) seed: u64,
     /// The time that it sees, in milliseconds since 1970.
     pub(crate) now: u64,
+    /// The time that it may take before it is given up.
+    pub(crate) budget: Option<Duration>,
 }
 
 /// Where a [`Tx`] reads: a reader, a time and a database.
@@ -117,6 +120,11 @@ impl<'a> Tx<'a> {
     /// The time that a script sees, in milliseconds since 1970.
     pub(crate) fn script_time(&self) -> u64 {
         self.script_start.map_or(self.now, |start| start.now)
+    }
+
+    /// The time that a script may take before it is given up.
+    pub(crate) fn script_budget(&self) -> Option<Duration> {
+        self.script_start.and_then(|start| start.budget)
     }
 
     /// Whether a script that needs to be alone must be started again.

@@ -49,7 +49,7 @@ pub(crate) fn run_blocking_pop(
             // The keys are stored in the pop and again in the index by key.
             let memory_bytes = 2 * arguments_memory(argv.iter().copied());
             let (pop, timeout_reply) = (Some((wait, pop)), Reply::NilArray);
-            client.block(BlockedState { pop, deadline, timeout_reply, memory_bytes });
+            client.block(BlockedState { pop, script: None, deadline, timeout_reply, memory_bytes });
         }
         Err(error) if server.is_stopping() => drop(error),
         Err(error) if error.message().starts_with(|c: char| c.is_ascii_uppercase()) => {

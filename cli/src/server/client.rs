@@ -37,6 +37,8 @@ pub(crate) enum CloseState {
 pub(crate) struct BlockedState {
     /// The number of the wait and the pop that waits; `None` if the client waits for the time only.
     pub(crate) pop: Option<(u64, WaitingPop)>,
+    /// The number of the script that the client waits for.
+    pub(crate) script: Option<u64>,
     pub(crate) deadline: Option<Instant>,
     /// The reply at the deadline.
     pub(crate) timeout_reply: Reply,

@@ -15,6 +15,7 @@ use super::commands::{self, Call};
 use super::counters::{CallOutcome, Counters};
 use super::monitor::{self, Shown};
 use super::output_limit::OutputLimit;
+use super::scripts::run_script;
 use super::session_call::{queue_in_session, run_in_session, write_failure};
 use super::shared::Server;
 use super::subscribing::{self, pong, run_subscribe};
@@ -214,6 +215,10 @@ fn run_store_command(
     out: &mut Writer<'_>,
 ) {
     client.has_written |= entry.writes;
+    let is_script = matches!(entry.kind, CommandKind::Store(info) if info.is_script());
+    if is_script && entry.accepts_count(argv.len()) && !client.session.tracks() {
+        return run_script(server, client, argv, out);
+    }
     if client.listens {
         return run_before_messages(server, client, argv, out);
     }

@@ -16,6 +16,8 @@ pub(crate) enum Message {
     NewConnection(Stream, String),
     /// The reply for a blocked client, and the number of its wait.
     Deliver { to: ClientHandle, wait: u64, reply: Reply },
+    /// The reply of a script that ran on a thread of its own, and the number of its wait.
+    ScriptDone { to: ClientHandle, wait: u64, reply: Reply },
     /// Messages of channels wait for a client.
     Mail(ClientHandle),
     /// A command that a client that monitors gets to see.

@@ -46,7 +46,7 @@ const PARAMETERS: &[Parameter] = &[
     ("appendfsync", ValueKind::Choice(&["always", "everysec", "no"]), "everysec"),
     ("appendonly", ValueKind::Choice(&["yes"]), "yes"),
     ("bind", ValueKind::Fixed, ""),
-    ("busy-reply-threshold", ValueKind::Fixed, "5000"),
+    ("busy-reply-threshold", ValueKind::Number(0, MAX_NUMBER), "5000"),
     ("client-output-buffer-limit", ValueKind::OutputClasses, ""),
     ("client-query-buffer-limit", ValueKind::Bytes(MIN_REQUEST_LIMIT), "1073741824"),
     ("databases", ValueKind::Fixed, "16"),
@@ -66,7 +66,7 @@ const PARAMETERS: &[Parameter] = &[
     ("list-max-listpack-size", ValueKind::Number(-5, MAX_NUMBER), "-2"),
     ("list-max-ziplist-size", ValueKind::Number(-5, MAX_NUMBER), "-2"),
     ("loglevel", ValueKind::Choice(&["debug", "verbose", "notice", "warning"]), "notice"),
-    ("lua-time-limit", ValueKind::Fixed, "5000"),
+    ("lua-time-limit", ValueKind::Number(0, MAX_NUMBER), "5000"),
     ("maxclients", ValueKind::Number(1, 1_000_000), "10000"),
     ("maxmemory", ValueKind::Bytes(0), "0"),
     ("maxmemory-clients", ValueKind::Bytes(0), "1073741824"),
@@ -164,6 +164,12 @@ impl Settings {
                 kind => normalize(*kind, value),
             };
             accepted.push((*known, value.map_err(|why| rejection(&name, why))?));
+        }
+        // Two names of one parameter.
+        let names = ["busy-reply-threshold", "lua-time-limit"];
+        if let Some((_, value)) = accepted.iter().rev().find(|(name, _)| names.contains(name)) {
+            let value = value.clone();
+            accepted.extend(names.map(|name| (name, value.clone())));
         }
         self.values.write().extend(accepted);
         self.refresh();

@@ -25,6 +25,7 @@ mod messages;
 mod monitor;
 mod protocol;
 mod replies;
+mod scripts;
 mod siege;
 mod stories;
 mod support;

@@ -28,6 +28,7 @@ impl EventLoop {
             match message {
                 Message::NewConnection(stream, listener) => self.adopt(stream, &listener),
                 Message::Deliver { to, wait, reply } => self.deliver(to, wait, &reply),
+                Message::ScriptDone { to, wait, reply } => self.finish_script(to, wait, &reply),
                 Message::Mail(handle) => self.receive_mail(handle),
                 Message::Line { to, line } => {
                     let limit = self.server.settings.monitor_limit();
@@ -78,6 +79,16 @@ impl EventLoop {
         // The thread that served this client popped the element on its behalf.
         connection.client.has_written = true;
         self.unblock_with(handle.slot, |out| out.reply(reply));
+    }
+
+    /// Answers a client whose script ran on a thread of its own.
+    fn finish_script(&mut self, handle: ClientHandle, wait: u64, reply: &Reply) {
+        let Some(connection) = self.connection(handle) else { return };
+        let blocked = connection.client.blocked.as_ref();
+        if blocked.and_then(|blocked| blocked.script) == Some(wait) {
+            connection.client.has_written = true;
+            self.unblock_with(handle.slot, |out| out.reply(reply));
+        }
     }
 
     fn unblock(&mut self, handle: ClientHandle, with_error: bool) {
