@@ -51,12 +51,13 @@ pub mod types;
 pub use admin::{Stat, StatValue, TableInfo};
 pub use commands::{
     Batch, BlockingPop, Call, CommandInfo, ConnectionCommand, Head, KeyPositions, PopOutcome,
-    Reply, ReplySink, Session, SessionCommandInfo, WaitingPop, commands, session_commands,
+    Reply, ReplySink, Session, SessionCommandInfo, SessionTrackingState, WaitingPop, commands,
+    session_commands,
 };
 pub use engine::CacheFill;
 pub use error::{Error, ErrorKind, Result};
 pub use keyspace::limits::Limits;
-pub use messages::{OutputLimits, normalized_event_classes};
+pub use messages::{OutputLimits, TrackingCounts, normalized_event_classes};
 pub use options::{Compression, Description, Options, SyncMode};
 #[cfg(feature = "remote")]
 pub use remote::{Address, Endpoint, Place, Remote, RemoteBatch, RemoteSession};

@@ -80,6 +80,11 @@ impl CommandInfo {
         self.command().flags.has(Flags::BLOCKS)
     }
 
+    /// Whether the command starts a script.
+    pub fn is_script(&self) -> bool {
+        self.command().access == Access::Script
+    }
+
     /// What the command does, in one sentence.
     pub fn doc(&self) -> &'static str {
         self.command().summary

@@ -73,7 +73,7 @@ impl Db {
     /// Runs a command whose entry is known. `argv` begins with the name and has the right length.
     pub(crate) fn run_entry(&self, entry: &Entry, argv: &[&[u8]]) -> Result<Reply> {
         if entry.command.flags.has(Flags::BLOCKS) && self.is_live() {
-            return self.run_blocking(entry, argv);
+            return self.run_blocking(entry, argv, None);
         }
         self.locked(entry, argv, |tx, args| entry.run(tx, args))
     }
@@ -91,14 +91,14 @@ impl Db {
             return Ok(());
         }
         if entry.command.flags.has(Flags::BLOCKS) && self.is_live() {
-            self.run_blocking(entry, argv)?.write_to(sink);
+            self.run_blocking(entry, argv, None)?.write_to(sink);
             return Ok(());
         }
         self.locked(entry, argv, |tx, args| entry.run_into(tx, args, sink))
     }
 
     /// Runs `work` under the locks of a command.
-    fn locked<T>(
+    pub(super) fn locked<T>(
         &self,
         entry: &Entry,
         argv: &[&[u8]],
@@ -115,7 +115,7 @@ impl Db {
 }
 
 /// The entry of a command, after a check of its number of arguments. `None` for an unknown name.
-fn known(argv: &[&[u8]]) -> Result<Option<&'static Entry>> {
+pub(super) fn known(argv: &[&[u8]]) -> Result<Option<&'static Entry>> {
     let name = name_of(argv)?;
     match find(name) {
         Some(entry) if fits(entry.command.arity, argv.len()) => Ok(Some(entry)),

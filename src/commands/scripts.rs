@@ -1,6 +1,8 @@
 //! What commands and the script engine, which is a layer above, know of each other: how a command
 //! starts a script, and how a script calls a command.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::args::{Args, wrong_number};
@@ -11,7 +13,7 @@ use super::schema::connection::ConnectionCommand;
 use super::schema::spec::{Access, Flags, KeyPositions};
 use super::session;
 use crate::error::{Error, ErrorKind, Result};
-use crate::txn::Tx;
+use crate::txn::{Db, Tx};
 
 /// The script that a command starts.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +97,38 @@ pub(crate) fn call(tx: &mut Tx<'_>, rules: &mut ScriptRules, argv: &[&[u8]]) -> 
         true => run(tx),
         false => tx.on_database(rules.database, run),
     };
+    if command.access == Access::Read {
+        tx.note_read();
+    }
     reply.or_else(as_reply).map(Called::Reply)
+}
+
+/// Whether a call of a command writes.
+pub(crate) fn writes(argv: &[&[u8]]) -> bool {
+    let entry = argv.first().and_then(|name| find(name));
+    entry.is_some_and(|entry| entry.command.access != Access::Read)
+}
+
+const OVER_BUDGET: &str = "the script takes longer than it may here, and was given up";
+
+/// The error of a script that was given up: see [`Db::script_within`].
+pub(crate) fn over_budget() -> Error {
+    Error::new(ErrorKind::Timeout, OVER_BUDGET)
+}
+
+impl Db {
+    /// Runs a command that starts a script, such as EVAL, and gives it up once it takes longer than
+    /// `budget`. Then the result is `None`, nothing was changed, and the caller runs the command
+    /// where nobody waits for it.
+    pub fn script_within(&self, argv: &[&[u8]], budget: Duration) -> Result<Option<Reply>> {
+        match self.with_script_budget(budget).command(argv) {
+            Err(error) if error.kind() == ErrorKind::Timeout && error.message() == OVER_BUDGET => {
+                Ok(None)
+            }
+            Ok(Reply::Error(text)) if text == OVER_BUDGET => Ok(None),
+            result => result.map(Some),
+        }
+    }
 }
 
 /// Whether a command of this name exists.

@@ -13,8 +13,9 @@ use parking_lot::Mutex;
 use crate::encoding::glob;
 use crate::messages::clients::Clients;
 use crate::messages::events::{Classes, Event};
-use crate::messages::inbox::{Inbox, Message, OutputLimits};
+use crate::messages::inbox::{Inbox, Message, OutputLimits, Published};
 use crate::messages::names::{Names, Subscriber};
+use crate::messages::tracking::Tracking;
 use crate::messages::wait_queues::WaitQueues;
 
 /// What is subscribed to.
@@ -30,6 +31,8 @@ pub(crate) enum Kind {
 
 /// Set in `Hub::interest` while a call waits for an element.
 const WAITING: u32 = 1 << 31;
+/// Set in `Hub::interest` while a client tracks keys.
+const TRACKING: u32 = 1 << 30;
 
 /// The messages of one store.
 #[derive(Debug, Default)]
@@ -39,7 +42,9 @@ pub(crate) struct Hub {
     pub(super) queues: Mutex<WaitQueues>,
     /// Held by the one thread that serves them.
     pub(super) serving: Mutex<()>,
-    /// The classes of key events that are announced, and [`WAITING`].
+    /// The clients that cache keys.
+    pub(super) tracking: Mutex<Tracking>,
+    /// The classes of key events that are announced, [`WAITING`] and [`TRACKING`].
     interest: AtomicU32,
     next_subscriber: AtomicU64,
     clients: Clients,
@@ -154,10 +159,10 @@ impl Hub {
     #[inline]
     pub(crate) fn wants(&self, class: Classes) -> bool {
         let interest = self.interest.load(Ordering::Relaxed);
-        interest & (class.bits() | WAITING) != 0
+        interest & (class.bits() | WAITING | TRACKING) != 0
     }
 
-    /// Whether any key event is of interest, or a call waits for an element.
+    /// Whether any key event is of interest, a call waits for an element, or a client tracks keys.
     #[inline]
     pub(crate) fn wants_any(&self) -> bool {
         self.interest.load(Ordering::Relaxed) != 0
@@ -165,12 +170,12 @@ impl Hub {
 
     /// The classes of events that are announced.
     pub(crate) fn classes(&self) -> Classes {
-        Classes::from_bits(self.interest.load(Ordering::Relaxed) & !WAITING)
+        Classes::from_bits(self.interest.load(Ordering::Relaxed) & !(WAITING | TRACKING))
     }
 
     /// Sets the classes of events that are announced.
     pub(crate) fn set_classes(&self, classes: Classes) {
-        let with = |interest: u32| Some((interest & WAITING) | classes.bits());
+        let with = |interest: u32| Some((interest & (WAITING | TRACKING)) | classes.bits());
         let _ = self.interest.fetch_update(Ordering::SeqCst, Ordering::Relaxed, with);
     }
 
@@ -178,6 +183,32 @@ impl Hub {
     #[inline]
     pub(crate) fn anyone_waits(&self) -> bool {
         self.interest.load(Ordering::Relaxed) & WAITING != 0
+    }
+
+    /// Whether a client tracks keys.
+    #[inline]
+    pub(crate) fn anyone_tracks(&self) -> bool {
+        self.interest.load(Ordering::Relaxed) & TRACKING != 0
+    }
+
+    /// Whether somebody wants to know of expired keys.
+    pub(crate) fn wants_expired(&self) -> bool {
+        self.anyone_tracks() || self.classes().has(Classes::EXPIRED)
+    }
+
+    /// Passes on whether somebody wants to know of expired keys, one call at a time: the last one
+    /// passes on what holds in the end.
+    pub(crate) fn on_wanted_expired(&self, act: impl FnOnce(bool)) {
+        let _one_at_a_time = self.tracking.lock();
+        act(self.wants_expired());
+    }
+
+    /// Tells writers whether a client tracks keys.
+    pub(super) fn set_tracking(&self, tracking: bool) {
+        match tracking {
+            true => self.interest.fetch_or(TRACKING, Ordering::SeqCst),
+            false => self.interest.fetch_and(!TRACKING, Ordering::SeqCst),
+        };
     }
 
     /// Tells writers whether calls wait.
@@ -191,6 +222,7 @@ impl Hub {
     /// How much may wait for a slow subscriber.
     pub(crate) fn set_limits(&self, limits: OutputLimits) {
         self.subscriptions.lock().limits = limits;
+        self.set_tracking_limits(limits);
     }
 
     /// The names of channels or shard channels that have subscribers and match the pattern.
@@ -257,13 +289,13 @@ impl Subscriptions {
         let payload: Arc<[u8]> = payload.into();
         let mut slow = Vec::new();
         if let Some((channel, subscribers)) = direct {
+            let (channel, payload) = (Arc::clone(channel), Arc::clone(&payload));
+            let message: Arc<Published> = Arc::from(match kind {
+                Kind::Shard => Message::Shard { channel, payload },
+                _ => Message::Channel { channel, payload },
+            });
             for (number, inbox) in subscribers {
-                let (channel, payload) = (Arc::clone(channel), Arc::clone(&payload));
-                let message = match kind {
-                    Kind::Shard => Message::Shard { channel, payload },
-                    _ => Message::Channel { channel, payload },
-                };
-                if !inbox.push(message, &self.limits) {
+                if !inbox.push(Arc::clone(&message), &self.limits) {
                     slow.push(*number);
                 }
             }
@@ -271,13 +303,13 @@ impl Subscriptions {
         if !without_patterns {
             let channel: Arc<[u8]> = channel.into();
             for (pattern, subscribers) in self.matching(&channel) {
+                let message: Arc<Published> = Arc::from(Message::Pattern {
+                    pattern: Arc::clone(pattern),
+                    channel: Arc::clone(&channel),
+                    payload: Arc::clone(&payload),
+                });
                 for (number, inbox) in subscribers {
-                    let message = Message::Pattern {
-                        pattern: Arc::clone(pattern),
-                        channel: Arc::clone(&channel),
-                        payload: Arc::clone(&payload),
-                    };
-                    if !inbox.push(message, &self.limits) {
+                    if !inbox.push(Arc::clone(&message), &self.limits) {
                         slow.push(*number);
                     }
                 }

@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -49,9 +49,20 @@ pub(crate) enum Message {
     Pattern { pattern: Arc<[u8]>, channel: Arc<[u8]>, payload: Arc<[u8]> },
     /// A message of a shard channel.
     Shard { channel: Arc<[u8]>, payload: Arc<[u8]> },
+    /// Keys that are no longer valid; `None` for all. `by_channel`: as a message of a channel, for a
+    /// client of version 2 of the protocol.
+    Invalidate { keys: Option<Arc<[Arc<[u8]>]>>, by_channel: bool },
+    /// The client that messages are redirected to is gone.
+    BrokenRedirect { to: u64 },
 }
 
 impl Message {
+    /// Whether the message tells of cached keys: such messages follow the reply of the command that
+    /// caused them.
+    pub(crate) fn is_of_cache(&self) -> bool {
+        matches!(self, Self::Invalidate { .. } | Self::BrokenRedirect { .. })
+    }
+
     /// Roughly the bytes that the message takes in an output buffer.
     pub(crate) fn bytes(&self) -> usize {
         MESSAGE_BYTES
@@ -62,7 +73,34 @@ impl Message {
                 Self::Pattern { pattern, channel, payload } => {
                     pattern.len() + channel.len() + payload.len()
                 }
+                Self::Invalidate { keys, .. } => {
+                    keys.iter().flat_map(|keys| keys.iter()).map(|key| key.len() + 16).sum()
+                }
+                Self::BrokenRedirect { .. } => 0,
             }
+    }
+}
+
+/// A message and its bytes on the wire, which all its subscribers share.
+#[derive(Debug)]
+pub(crate) struct Published {
+    pub(crate) message: Message,
+    /// The bytes in version 2 and 3 of the protocol, made when they are first asked for.
+    encoded: [OnceLock<Box<[u8]>>; 2],
+}
+
+impl From<Message> for Arc<Published> {
+    fn from(message: Message) -> Self {
+        Self::new(Published { message, encoded: Default::default() })
+    }
+}
+
+impl Published {
+    /// The bytes in version 2 or 3 of the protocol; `encode` makes them once.
+    pub(crate) fn encoded(&self, resp3: bool, encode: impl FnOnce(&Message) -> Vec<u8>) -> &[u8] {
+        let [version_2, version_3] = &self.encoded;
+        let bytes = if resp3 { version_3 } else { version_2 };
+        bytes.get_or_init(|| encode(&self.message).into())
     }
 }
 
@@ -79,7 +117,7 @@ pub(crate) struct Inbox {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Message>,
+    queue: VecDeque<Arc<Published>>,
     /// Since when more waits than the soft limit.
     over_soft_since: Option<Instant>,
     end: Option<End>,
@@ -122,12 +160,13 @@ impl Inbox {
     }
 
     /// Appends a message. Returns false if the subscriber is cut off, now or before.
-    pub(crate) fn push(&self, message: Message, limits: &OutputLimits) -> bool {
+    pub(crate) fn push(&self, message: impl Into<Arc<Published>>, limits: &OutputLimits) -> bool {
+        let published: Arc<Published> = message.into();
         let mut state = self.state.lock();
         if state.end.is_some() {
             return false;
         }
-        let bytes = self.waiting.load(Ordering::Relaxed).saturating_add(message.bytes());
+        let bytes = self.waiting.load(Ordering::Relaxed).saturating_add(published.message.bytes());
         if state.exceeds(bytes, limits) {
             state.end(End::CutOff { bytes });
             self.waiting.store(0, Ordering::Relaxed);
@@ -136,7 +175,7 @@ impl Inbox {
         }
         self.waiting.store(bytes, Ordering::Relaxed);
         let was_empty = state.queue.is_empty();
-        state.queue.push_back(message);
+        state.queue.push_back(published);
         if was_empty {
             state.raise();
             self.arrived.notify_one();
@@ -167,6 +206,11 @@ impl Inbox {
     /// Takes the next message; `None` if there is none. Fails once the subscriber is cut off or
     /// the store is closed.
     pub(crate) fn take(&self) -> Result<Option<Message>> {
+        Ok(self.take_published()?.map(|published| published.message.clone()))
+    }
+
+    /// Takes the next message with its bytes, as [`Inbox::take`].
+    pub(crate) fn take_published(&self) -> Result<Option<Arc<Published>>> {
         self.take_from(&mut self.state.lock())
     }
 
@@ -174,8 +218,8 @@ impl Inbox {
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> Result<Option<Message>> {
         let mut state = self.state.lock();
         loop {
-            if let Some(message) = self.take_from(&mut state)? {
-                return Ok(Some(message));
+            if let Some(published) = self.take_from(&mut state)? {
+                return Ok(Some(published.message.clone()));
             }
             match deadline {
                 None => self.arrived.wait(&mut state),
@@ -185,12 +229,12 @@ impl Inbox {
         }
     }
 
-    fn take_from(&self, state: &mut State) -> Result<Option<Message>> {
+    fn take_from(&self, state: &mut State) -> Result<Option<Arc<Published>>> {
         if let Some(end) = state.end {
             return Err(end.error());
         }
-        let Some(message) = state.queue.pop_front() else { return Ok(None) };
-        self.waiting.fetch_sub(message.bytes(), Ordering::Relaxed);
+        let Some(published) = state.queue.pop_front() else { return Ok(None) };
+        self.waiting.fetch_sub(published.message.bytes(), Ordering::Relaxed);
         if state.queue.is_empty() {
             state.settle();
             // A burst must not hold its memory for ever.
@@ -198,7 +242,7 @@ impl Inbox {
                 state.queue = VecDeque::new();
             }
         }
-        Ok(Some(message))
+        Ok(Some(published))
     }
 
     /// Makes the descriptor readable though no message has arrived, until [`Inbox::calm`].

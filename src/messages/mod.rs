@@ -3,6 +3,8 @@
 //! - `hub`: who listens to which channel, and delivery;
 //! - `inbox`: the bounded queue of one subscriber;
 //! - `names`: subscribers by channel or pattern;
+//! - `peer`: a session as those see it who send to it;
+//! - `tracking`, `trackers`: keys that clients have cached, and messages that they are no longer valid;
 //! - `events`: the classes of key events, as `notify-keyspace-events` names them;
 //! - `waiters`, `wait_queues`: calls that wait until a key holds an element; `handle_waits`: the ones
 //!   of a handle;
@@ -17,6 +19,9 @@ mod handle_waits;
 mod hub;
 mod inbox;
 mod names;
+mod peer;
+mod trackers;
+mod tracking;
 mod wait_queues;
 mod waiters;
 
@@ -25,5 +30,8 @@ pub(crate) use handle_waits::{HandleWaits, Interrupt};
 pub(crate) use hub::{Hub, Kind};
 pub use inbox::OutputLimits;
 pub(crate) use inbox::{Inbox, Message};
+pub(crate) use peer::Peer;
+pub use tracking::TrackingCounts;
+pub(crate) use tracking::{TableChange, TrackedReads, TrackingMode};
 pub(crate) use wait_queues::Waiter;
 pub(crate) use waiters::Attempt;

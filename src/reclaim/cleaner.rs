@@ -68,7 +68,7 @@ fn run(stop: &StopSignal, interval: Duration, store: &Weak<Store>) {
     while stop.sleep(interval.min(OFTEN)) {
         let Some(store) = store.upgrade() else { return };
         // Who wants to know of expired keys wants to know soon.
-        let announces = store.hub().classes().has(Classes::EXPIRED);
+        let announces = store.hub().wants_expired();
         if !announces && Instant::now() < due {
             continue;
         }

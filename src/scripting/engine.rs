@@ -124,7 +124,7 @@ impl ScriptEngine for LuaEngine {
             return Ok(Reply::OK);
         }
         if is("KILL") {
-            return if count == 0 { kill(state, false) } else { wrong("kill") };
+            return if count == 0 { kill(tx, state, false) } else { wrong("kill") };
         }
         if is("HELP") {
             return if count == 0 { Ok(help("SCRIPT", SCRIPT_HELP)) } else { wrong("help") };
@@ -151,8 +151,11 @@ impl LuaEngine {
 }
 
 /// Ends the script, or function, that has run longest.
-pub(super) fn kill(state: &ScriptState, function: bool) -> Result<Reply> {
+pub(super) fn kill(tx: &Tx<'_>, state: &ScriptState, function: bool) -> Result<Reply> {
+    let keeps_writes = tx.store().script_limits().keeps_writes;
     match state.running.longest(function) {
+        // What it wrote would remain, half of what it meant to write.
+        Some(script) if keeps_writes && script.watch.has_written() => Err(invalid(UNKILLABLE)),
         Some(script) => {
             script.watch.end(Stop::Kill);
             Ok(Reply::OK)
@@ -160,6 +163,10 @@ pub(super) fn kill(state: &ScriptState, function: bool) -> Result<Reply> {
         None => Err(invalid("NOTBUSY No scripts in execution right now.")),
     }
 }
+
+const UNKILLABLE: &str = "UNKILLABLE Sorry the script already executed write commands against the \
+     dataset. You can either wait the script termination or kill the server in a hard way using the \
+     SHUTDOWN NOSAVE command.";
 
 const SCRIPT_HELP: &[&str] = &[
     "EXISTS <sha1> [<sha1> ...]",

@@ -16,7 +16,7 @@ use super::to_lua::{error_text, to_lua};
 use super::to_reply::{NoReply, to_reply};
 use super::watchdog::{RunningScript, Stop, Stopped};
 use crate::commands::Reply;
-use crate::commands::scripts::{self, Called, ScriptRules};
+use crate::commands::scripts::{self, Called, ScriptRules, over_budget};
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
 
@@ -92,7 +92,8 @@ impl Run<'_> {
     ) -> Result<Reply> {
         let limits = tx.store().script_limits();
         lua.shared.reset(tx.script_seed());
-        lua.watch.start(limits.max_time);
+        let budget = tx.script_budget();
+        lua.watch.start(budget.or(limits.max_time));
         let _entered = state.running.enter(self.running(&lua));
         let rules = ScriptRules { database: tx.database(), read_only: self.read_only };
         let host = RefCell::new(Host { tx, rules, fatal: None });
@@ -103,6 +104,7 @@ impl Run<'_> {
             return Err(error);
         }
         let (succeeded, value) = match ended {
+            _ if reason == Some(Stop::Time) && budget.is_some() => return Err(over_budget()),
             Ended::Stopped => return Err(self.stopped(reason)),
             _ if reason.is_some() => return Err(self.stopped(reason)),
             Ended::Lua(Err(error)) => return Err(lua_failure(&error)),
@@ -239,7 +241,10 @@ fn redis_call(
     }
     match scripts::call(host.tx, &mut host.rules, &argv) {
         Ok(Called::Reply(Reply::Error(text))) => fails(error_text(&text)),
-        Ok(Called::Reply(reply)) => to_lua(lua, &state.shared, &reply),
+        Ok(Called::Reply(reply)) => {
+            state.watch.note_write(scripts::writes(&argv));
+            to_lua(lua, &state.shared, &reply)
+        }
         Ok(Called::Refused(why)) => fails(format!("ERR {why}")),
         Ok(Called::Alone) => {
             state.watch.end(Stop::Abort);

@@ -6,7 +6,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mlua::{HookTriggers, Lua, VmState};
@@ -38,6 +38,8 @@ pub(super) struct Watch {
     /// When the script must end, in microseconds since `born`.
     deadline: AtomicU64,
     stop: AtomicU8,
+    /// Whether the script has written.
+    wrote: AtomicBool,
 }
 
 impl Watch {
@@ -46,6 +48,7 @@ impl Watch {
             born: Instant::now(),
             deadline: AtomicU64::new(u64::MAX),
             stop: AtomicU8::new(GO_ON),
+            wrote: AtomicBool::new(false),
         }
     }
 
@@ -59,6 +62,19 @@ impl Watch {
             max_time.map_or(u64::MAX, |max| u64::try_from(max.as_micros()).unwrap_or(u64::MAX));
         self.deadline.store(self.micros().saturating_add(limit), Ordering::Relaxed);
         self.stop.store(GO_ON, Ordering::Relaxed);
+        self.wrote.store(false, Ordering::Relaxed);
+    }
+
+    /// Notes that the script has called a command, which wrote or not.
+    pub(super) fn note_write(&self, wrote: bool) {
+        if wrote {
+            self.wrote.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the script has written.
+    pub(super) fn has_written(&self) -> bool {
+        self.wrote.load(Ordering::Relaxed)
     }
 
     /// Ends the script at the next look, unless it ends for another reason already.

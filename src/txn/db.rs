@@ -1,7 +1,7 @@
 //! [`Db`]: a handle on an open store. It runs the commands.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::limits::Limits;
@@ -37,12 +37,14 @@ pub struct Db {
     view: View,
     /// The calls of this handle that wait, for a handle that is closed before the store is.
     waits: Option<Arc<HandleWaits>>,
+    /// The time that a script may take before it is given up.
+    script_budget: Option<Duration>,
 }
 
 impl Db {
     /// Makes a handle on a store that was just opened.
     pub(crate) fn new(store: Arc<Store>) -> Self {
-        Self { store, database: 0, sync: None, view: View::Live, waits: None }
+        Self { store, database: 0, sync: None, view: View::Live, waits: None, script_budget: None }
     }
 
     /// Returns a handle with database `number` selected. It reads the same snapshot or transaction
@@ -89,10 +91,18 @@ impl Db {
         Self { sync: Some(mode), ..self.clone() }
     }
 
+    /// Returns a handle that gives a script up once it takes longer than this.
+    pub(crate) fn with_script_budget(&self, budget: Duration) -> Self {
+        Self { script_budget: Some(budget), ..self.clone() }
+    }
+
+    pub(super) fn script_budget(&self) -> Option<Duration> {
+        self.script_budget
+    }
+
     /// Returns a handle with another view.
     pub(crate) fn on(&self, view: View) -> Self {
-        let (store, waits) = (Arc::clone(&self.store), self.waits.clone());
-        Self { store, database: self.database, sync: self.sync, view, waits }
+        Self { view, ..self.clone() }
     }
 
     /// Returns a handle whose waiting calls are listed there.

@@ -7,10 +7,10 @@ use std::collections::HashSet;
 use crate::encoding::keys::split_meta_key;
 use crate::error::Result;
 use crate::messages::events::{Classes, Event};
-use crate::messages::{Kind, OutputLimits};
+use crate::messages::{Kind, OutputLimits, TableChange, TrackingCounts};
 use crate::txn::db::Db;
 use crate::txn::execution::ChangeTracking;
-use crate::txn::outgoing::{ExpiredKey, Outbox, Outgoing};
+use crate::txn::outgoing::{ExpiredKey, Origin, Outbox, Outgoing};
 use crate::txn::overlay::Overlay;
 use crate::txn::store::Store;
 use crate::txn::tx::Tx;
@@ -94,10 +94,27 @@ impl Db {
     /// after the commit. Without letters there are none, which is the default.
     pub fn set_keyspace_events(&self, letters: &str) -> Result<()> {
         let classes = Classes::parse(letters)?;
-        // Compactions remove expired keys silently.
-        self.store().clock().keep_expired(classes.has(Classes::EXPIRED));
         self.store().hub().set_classes(classes);
+        self.store().keep_expired_if_wanted();
         Ok(())
+    }
+
+    /// Sets how many keys CLIENT TRACKING remembers for all sessions; zero is no limit. Sessions are
+    /// told of keys that no longer fit as if they had changed. The default is a million. All keys
+    /// together take at most 256 MiB in any case.
+    pub fn set_tracking_max_keys(&self, max_keys: usize) {
+        self.store().hub().set_tracking_max_keys(max_keys);
+    }
+
+    /// Sets the milliseconds after which a script counts as slow, as the option `script_busy_ms`.
+    pub fn set_script_busy_ms(&self, ms: u64) {
+        let after = (ms > 0).then(|| std::time::Duration::from_millis(ms));
+        self.store().stripes().scripts().set_slow_after(after);
+    }
+
+    /// The numbers of sessions that track keys, of their keys and of their prefixes.
+    pub fn tracking_counts(&self) -> TrackingCounts {
+        self.store().hub().tracking_counts()
     }
 
     /// The classes of key events that are sent, in letters.
@@ -114,6 +131,9 @@ impl Store {
     pub(super) fn deliver(&self, overlay: &Overlay) {
         let outbox = overlay.take_outbox();
         self.send_all(&outbox);
+        if self.hub().anyone_tracks() {
+            self.tell_trackers(&outbox, Some(overlay));
+        }
         if self.hub().anyone_waits() {
             self.note_written(overlay, &outbox);
         }
@@ -126,16 +146,51 @@ impl Store {
                     self.hub().publish(*kind, channel, payload);
                 }
                 Outgoing::Event(event) => self.hub().announce(event),
+                Outgoing::Read(_) | Outgoing::Flushed => {}
             }
         }
+    }
+
+    /// Tells clients that track keys what was read and changed, in order. Keys that were changed
+    /// without an event follow: tracking may have begun after their command ran.
+    #[cold]
+    fn tell_trackers(&self, outbox: &Outbox, overlay: Option<&Overlay>) {
+        let mut changed: Vec<Vec<u8>> = Vec::new();
+        if let Some(overlay) = overlay {
+            let known: HashSet<&[u8]> = outbox.outgoing.iter().filter_map(changed_key).collect();
+            overlay.changed_keys(|meta| {
+                changed.extend(
+                    split_meta_key(meta)
+                        .filter(|(_, key)| !known.contains(key))
+                        .map(|(_, key)| key.to_vec()),
+                );
+            });
+        }
+        let rest = changed.iter().map(|key| TableChange::Changed { key, expired: false });
+        let said = outbox.outgoing.iter().filter_map(|outgoing| match outgoing {
+            Outgoing::Read(keys) => Some(TableChange::Read(keys)),
+            Outgoing::Flushed => Some(TableChange::Flushed),
+            Outgoing::Message { .. } => None,
+            Outgoing::Event(event) => changed_key(outgoing)
+                .map(|key| TableChange::Changed { key, expired: event.class == Classes::EXPIRED }),
+        });
+        self.hub().apply_tracking(outbox.client(), said.chain(rest));
+    }
+
+    /// Keeps compactions from removing expired keys silently while somebody wants to know of them.
+    pub(crate) fn keep_expired_if_wanted(&self) {
+        self.hub().on_wanted_expired(|wanted| self.clock().keep_expired(wanted));
     }
 
     /// Delivers what a read has to say, and deletes the expired keys that it has met, which
     /// announces them.
     #[cold]
     pub(super) fn deliver_read(&self, database: u32, outbox: &Outbox) {
-        self.expire_met(database, &outbox.expired);
+        self.expire_met(database, &outbox.expired, outbox.client());
         self.send_all(outbox);
+        if self.hub().anyone_tracks() {
+            self.tell_trackers(outbox, None);
+        }
     }
 
     /// Delivers what a failed command has found. The caller holds no lock.
@@ -149,13 +204,16 @@ impl Store {
         self.deliver_read(database, &outbox);
     }
 
-    /// Deletes keys of this database that have expired, and announces that. The caller holds no
-    /// lock.
+    /// Deletes keys of this database that have expired, and announces that. `client` is the number
+    /// of the client that met them, if it tracks keys. The caller holds no lock.
     #[cold]
-    pub(super) fn expire_met(&self, database: u32, keys: &[ExpiredKey]) {
+    pub(super) fn expire_met(&self, database: u32, keys: &[ExpiredKey], client: u64) {
         for (space, key) in keys {
             if self.spaces().of(database).ok() == Some(*space) {
-                let meet = |tx: &mut Tx<'_>| tx.record(key).map(drop);
+                let meet = |tx: &mut Tx<'_>| {
+                    tx.set_origin((client != 0).then_some(Origin { client, keys: None }));
+                    tx.record(key).map(drop)
+                };
                 // If this fails, the cleaner deletes the key later.
                 let _ = self.write(database, &[key], ChangeTracking::Ignored, meet);
             }
@@ -194,5 +252,17 @@ impl Store {
         if self.hub().anyone_waits() {
             self.hub().serve();
         }
+    }
+}
+
+/// The key that an event tells to have changed.
+fn changed_key(outgoing: &Outgoing) -> Option<&[u8]> {
+    match outgoing {
+        Outgoing::Event(event)
+            if event.class != Classes::KEY_MISS && event.class != Classes::NEW =>
+        {
+            Some(&event.key)
+        }
+        _ => None,
     }
 }

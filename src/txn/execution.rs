@@ -172,14 +172,14 @@ impl Store {
                 return Err(error);
             }
         };
-        let mut expired = Vec::new();
+        let (mut expired, mut client) = (Vec::new(), 0);
         if overlay.has_said() {
-            expired = overlay.remove_expired(is_held);
+            (expired, client) = (overlay.remove_expired(is_held), overlay.client());
         }
         let commit = self.commit(&overlay, tracking)?;
         drop((overlay, time, held));
         if !expired.is_empty() {
-            self.expire_met(database, &expired);
+            self.expire_met(database, &expired, client);
         }
         self.serve_waiters();
         Ok((answer, commit))

@@ -8,7 +8,7 @@
 //! - `script`: how a script runs, under the locks of its keys or alone; `script_locks`: which locks
 //!   slow scripts hold;
 //! - `conflicts`, `revalidation`: whether a key was changed meanwhile;
-//! - `outgoing`, `delivery`: messages and key events that follow a commit;
+//! - `outgoing`, `delivery`: messages, key events and news of cached keys that follow a commit;
 //! - `db`, `view`, `ticket`: the handle that users hold, what it reads, and its commits.
 
 pub(crate) mod collection;
@@ -40,6 +40,7 @@ mod write_filter;
 pub use conflicts::models as conflict_models;
 pub use db::Db;
 pub(crate) use execution::Done;
+pub(crate) use outgoing::Origin;
 pub(crate) use record::Record;
 pub use ticket::Ticket;
 pub use transaction::Transaction;

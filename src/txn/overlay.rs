@@ -13,7 +13,7 @@ use crate::encoding::keys::{Prefix, Space, meta_key, split_row_key};
 use crate::encoding::meta::Header;
 use crate::engine::{Batch, ReservedNumber, TreeId};
 use crate::keyspace::trees::{DATA, META, SCORE};
-use crate::txn::outgoing::{ExpiredKey, Outbox, Outgoing};
+use crate::txn::outgoing::{ExpiredKey, Origin, Outbox, Outgoing};
 use crate::txn::touched::Touched;
 use crate::txn::write_filter::WriteFilter;
 
@@ -280,6 +280,25 @@ impl Overlay {
     #[inline]
     pub(super) fn has_said(&self) -> bool {
         self.outbox.borrow().is_some()
+    }
+
+    /// Tells which client runs the next command, if it tracks keys.
+    pub(super) fn set_origin(&mut self, origin: Option<Origin>) {
+        if origin.is_some() || self.outbox.get_mut().is_some() {
+            self.outbox.get_mut().get_or_insert_default().origin = origin;
+        }
+    }
+
+    /// The number of the client that runs the commands, if it tracks keys; else zero.
+    pub(super) fn client(&self) -> u64 {
+        self.outbox.borrow().as_ref().map_or(0, |outbox| outbox.client())
+    }
+
+    /// Notes that the command of a client that tracks keys has read.
+    pub(super) fn note_read(&mut self) {
+        if let Some(outbox) = self.outbox.get_mut() {
+            outbox.note_read();
+        }
     }
 
     /// Notes that a command has met an expired key. Returns false if it is known already.

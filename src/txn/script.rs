@@ -8,6 +8,8 @@
 //! 4. If one has, or if the script asked for it, the script starts again alone: under all locks.
 //!    Nothing of the first run was visible.
 
+use std::time::Duration;
+
 use crate::error::{ErrorKind, Result};
 use crate::txn::db::Db;
 use crate::txn::execution::{ChangeTracking, Done};
@@ -35,7 +37,8 @@ impl Db {
     ) -> Result<T> {
         match self.view() {
             View::Live => {
-                let done = self.store().run_script(self.database(), keys, &mut work)?;
+                let budget = self.script_budget();
+                let done = self.store().run_script(self.database(), keys, budget, &mut work)?;
                 self.settled(done)
             }
             View::Snapshot(_) => Err(read_only()),
@@ -49,9 +52,10 @@ impl Store {
         &self,
         database: u32,
         keys: &[&[u8]],
+        budget: Option<Duration>,
         work: &mut dyn FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<Done<T>> {
-        let start = ScriptStart { seed: self.random_seed(), now: self.clock().now() };
+        let start = ScriptStart { seed: self.random_seed(), now: self.clock().now(), budget };
         let done = match self.run_under_locks(database, keys, start, work)? {
             FirstRun::Done(done) => done,
             FirstRun::Again => self.run_alone(database, start, work)?,
@@ -117,15 +121,16 @@ impl Store {
                 }
             }
         }
-        let mut expired = Vec::new();
+        let (mut expired, mut client) = (Vec::new(), 0);
         if overlay.has_said() {
+            client = overlay.client();
             expired = overlay
                 .remove_expired(|space, key| holds_touched || is_held(self.hash_of(space, key)));
         }
         let commit = self.commit(&overlay, ChangeTracking::Noted)?;
         drop((overlay, time, held));
         if !expired.is_empty() {
-            self.expire_met(database, &expired);
+            self.expire_met(database, &expired, client);
         }
         Ok(FirstRun::Done((answer, commit)))
     }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 #[derive(Debug)]
 pub(super) struct ScriptLocks {
     /// The time after which a script is slow; `None` for never.
-    slow_after: Option<Duration>,
+    slow_after: Mutex<Option<Duration>>,
     running: Mutex<Vec<HeldByScript>>,
 }
 
@@ -29,7 +29,12 @@ pub(super) struct NotedScript<'a> {
 
 impl ScriptLocks {
     pub(super) fn new(slow_after: Option<Duration>) -> Self {
-        Self { slow_after, running: Mutex::default() }
+        Self { slow_after: Mutex::new(slow_after), running: Mutex::default() }
+    }
+
+    /// Sets the time after which a script is slow; `None` for never.
+    pub(super) fn set_slow_after(&self, slow_after: Option<Duration>) {
+        *self.slow_after.lock() = slow_after;
     }
 
     /// Notes that a script holds these stripes.
@@ -50,7 +55,7 @@ impl ScriptLocks {
 
     /// Whether a slow script holds this stripe.
     pub(super) fn is_slow(&self, index: usize) -> bool {
-        let Some(slow_after) = self.slow_after else { return false };
+        let Some(slow_after) = *self.slow_after.lock() else { return false };
         self.running.lock().iter().any(|script| {
             let word = script.stripes.get(index / 64).copied().unwrap_or(0);
             word & (1 << (index % 64)) != 0 && script.since.elapsed() >= slow_after

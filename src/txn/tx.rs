@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Bound;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -20,7 +21,7 @@ use crate::keyspace::spaces::Spaces;
 use crate::keyspace::trees::META;
 use crate::messages::events::{Classes, Event};
 use crate::txn::collection::Collection;
-use crate::txn::outgoing::{Outbox, Outgoing};
+use crate::txn::outgoing::{Origin, Outbox, Outgoing};
 use crate::txn::overlay::{Overlay, Writes};
 use crate::txn::record::Record;
 use crate::txn::store::Store;
@@ -63,6 +64,8 @@ pub(crate) struct ScriptStart {
     pub(crate) seed: u64,
     /// The time that it sees, in milliseconds since 1970.
     pub(crate) now: u64,
+    /// The time that it may take before it is given up.
+    pub(crate) budget: Option<Duration>,
 }
 
 /// Where a [`Tx`] reads: a reader, a time and a database.
@@ -117,6 +120,11 @@ impl<'a> Tx<'a> {
     /// The time that a script sees, in milliseconds since 1970.
     pub(crate) fn script_time(&self) -> u64 {
         self.script_start.map_or(self.now, |start| start.now)
+    }
+
+    /// The time that a script may take before it is given up.
+    pub(crate) fn script_budget(&self) -> Option<Duration> {
+        self.script_start.and_then(|start| start.budget)
     }
 
     /// Whether a script that needs to be alone must be started again.
@@ -206,6 +214,22 @@ impl<'a> Tx<'a> {
             }
         }
         result
+    }
+
+    /// Tells which client runs the next command, if it tracks keys.
+    pub(crate) fn set_origin(&mut self, origin: Option<Origin>) {
+        self.overlay.set_origin(origin);
+    }
+
+    /// Notes that the command of a client that tracks keys has read.
+    #[inline]
+    pub(crate) fn note_read(&mut self) {
+        self.overlay.note_read();
+    }
+
+    /// Tells clients that track keys that a database was emptied.
+    pub(crate) fn announce_flush(&mut self) {
+        self.say(Outgoing::Flushed);
     }
 
     /// Adds something to say after the commit.
@@ -480,8 +504,7 @@ impl<'a> Tx<'a> {
     /// Announces an expired key that a command has met, once.
     #[cold]
     fn meet_expired(&self, key: &[u8]) {
-        let classes = self.store.hub().classes();
-        if !classes.has(Classes::EXPIRED) || self.as_of_reader {
+        if !self.store.hub().wants_expired() || self.as_of_reader {
             return;
         }
         // What a read has met is deleted afterwards, which announces it.

@@ -95,11 +95,13 @@ impl Tx<'_> {
 
     pub(crate) fn flushdb(&mut self) -> Result<()> {
         self.frees_space();
+        self.announce_flush();
         self.empty_database(self.database())
     }
 
     pub(crate) fn flushall(&mut self) -> Result<()> {
         self.frees_space();
+        self.announce_flush();
         (0..self.store().spaces().count()).try_for_each(|number| self.empty_database(number))
     }
 

@@ -40,7 +40,7 @@ pub(crate) fn run_blocking_pop(
         };
         mailboxes.post(to.event_loop, Message::Deliver { to, wait, reply });
     };
-    match client.session.db().pop_or_wait(pop, deliver) {
+    match client.session.pop_or_wait(pop, deliver) {
         Ok(PopOutcome::Ready(reply)) => {
             client.has_written = true;
             out.reply(&reply);
@@ -49,7 +49,7 @@ pub(crate) fn run_blocking_pop(
             // The keys are stored in the pop and again in the index by key.
             let memory_bytes = 2 * arguments_memory(argv.iter().copied());
             let (pop, timeout_reply) = (Some((wait, pop)), Reply::NilArray);
-            client.block(BlockedState { pop, deadline, timeout_reply, memory_bytes });
+            client.block(BlockedState { pop, script: None, deadline, timeout_reply, memory_bytes });
         }
         Err(error) if server.is_stopping() => drop(error),
         Err(error) if error.message().starts_with(|c: char| c.is_ascii_uppercase()) => {

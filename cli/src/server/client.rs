@@ -37,6 +37,8 @@ pub(crate) enum CloseState {
 pub(crate) struct BlockedState {
     /// The number of the wait and the pop that waits; `None` if the client waits for the time only.
     pub(crate) pop: Option<(u64, WaitingPop)>,
+    /// The number of the script that the client waits for.
+    pub(crate) script: Option<u64>,
     pub(crate) deadline: Option<Instant>,
     /// The reply at the deadline.
     pub(crate) timeout_reply: Reply,
@@ -61,6 +63,8 @@ pub(crate) struct Client {
     pub(crate) subscriptions: [usize; 3],
     /// Whether its event loop learns of messages.
     pub(crate) listens: bool,
+    /// Whether it sees the commands of others.
+    pub(crate) monitors: bool,
 }
 
 impl Client {
@@ -77,6 +81,7 @@ impl Client {
             has_written: false,
             subscriptions: [0; 3],
             listens: false,
+            monitors: false,
         }
     }
 
@@ -91,6 +96,7 @@ impl Client {
 
     pub(crate) fn set_protocol(&mut self, protocol: Protocol) {
         self.protocol = protocol;
+        self.session.set_protocol(u8::try_from(protocol.number()).unwrap_or(2));
         self.info.protocol.store(protocol.number(), Ordering::Relaxed);
     }
 

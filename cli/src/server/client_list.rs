@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use lsmkv::SessionTrackingState;
 use parking_lot::Mutex;
 
 const RELAXED: Ordering = Ordering::Relaxed;
@@ -53,8 +54,11 @@ pub(crate) struct ClientInfo {
     pub(crate) input_bytes: AtomicUsize,
     pub(crate) output_bytes: AtomicUsize,
     pub(crate) no_evict: AtomicBool,
+    pub(crate) monitors: AtomicBool,
     /// The numbers of channels, patterns and shard channels that it is subscribed to.
     pub(crate) subscriptions: [AtomicUsize; 3],
+    /// Whether and how it tracks keys.
+    pub(crate) tracking: Mutex<Option<SessionTrackingState>>,
 }
 
 impl ClientInfo {
@@ -77,7 +81,9 @@ impl ClientInfo {
             input_bytes: AtomicUsize::new(0),
             output_bytes: AtomicUsize::new(0),
             no_evict: AtomicBool::new(false),
+            monitors: AtomicBool::new(false),
             subscriptions: Default::default(),
+            tracking: Mutex::default(),
         }
     }
 
@@ -96,10 +102,15 @@ impl ClientInfo {
     }
 
     fn flags(&self) -> String {
+        let tracking = *self.tracking.lock();
         let marks = [
+            ('O', self.monitors.load(RELAXED)),
             ('P', self.is_subscribed()),
             ('x', self.queued.load(RELAXED) >= 0),
             ('b', self.blocked.load(RELAXED)),
+            ('t', tracking.is_some()),
+            ('R', tracking.is_some_and(|tracking| tracking.broken)),
+            ('B', tracking.is_some_and(|tracking| tracking.broadcasts)),
             ('U', self.is_unix),
             ('e', self.no_evict.load(RELAXED)),
         ];
@@ -116,13 +127,14 @@ impl ClientInfo {
         let [channels, patterns, shards] = [0, 1, 2].map(|at| {
             self.subscriptions.get(at).map_or(0, |count: &AtomicUsize| count.load(RELAXED))
         });
+        let redirect = self.tracking.lock().map_or(-1, |it| it.redirect as i64);
         let mut line = String::new();
         // Writing to a string does not fail.
         let _ = write!(
             line,
             "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={channels} \
              psub={patterns} ssub={shards} multi={} qbuf={input} qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={output} \
-             oll=0 omem={output} tot-mem={} events=r cmd={} user=default redir=-1 resp={} \
+             oll=0 omem={output} tot-mem={} events=r cmd={} user=default redir={redirect} resp={} \
              lib-name={} lib-ver={}",
             self.id(),
             self.address,
@@ -147,18 +159,12 @@ impl ClientInfo {
 /// All connected clients, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct ClientList {
-    next_id: AtomicU64,
     all: Mutex<BTreeMap<u64, Arc<ClientInfo>>>,
     /// The number of clients, including those on their way to their event loop.
     reserved: AtomicUsize,
 }
 
 impl ClientList {
-    /// Allocates an id for a new client.
-    pub(crate) fn next_id(&self) -> u64 {
-        self.next_id.fetch_add(1, RELAXED) + 1
-    }
-
     /// Counts one more client unless `most` are connected. `release` or `remove` must follow.
     pub(crate) fn reserve(&self, most: usize) -> bool {
         let one_more = |reserved| (reserved < most).then_some(reserved + 1);

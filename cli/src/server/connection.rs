@@ -204,6 +204,22 @@ impl Connection {
         }
     }
 
+    /// Appends a line for a client that monitors. One that reads too slowly is closed.
+    pub(crate) fn append_line(&mut self, line: &[u8], limit: usize) {
+        if !self.client.monitors {
+            return;
+        }
+        self.output_buffer.extend_from_slice(line);
+        if self.unsent_bytes() > limit {
+            let (id, address) = (self.client.id(), &self.client.info.address);
+            super::log::line(&format!(
+                "client {id} from {address} monitors too slowly and is closed"
+            ));
+            (self.output_buffer, self.sent) = (Vec::new(), 0);
+            self.client.close_state = CloseState::Now;
+        }
+    }
+
     /// Moves messages of channels to the output buffer, as far as there is room.
     pub(crate) fn receive_messages(&mut self) {
         if self.client.listens && self.batched == 0 {

@@ -13,7 +13,9 @@ use super::client::{Client, CloseState};
 use super::command_table::{CommandEntry, CommandKind, SessionRole};
 use super::commands::{self, Call};
 use super::counters::{CallOutcome, Counters};
+use super::monitor::{self, Shown};
 use super::output_limit::OutputLimit;
+use super::scripts::run_script;
 use super::session_call::{queue_in_session, run_in_session, write_failure};
 use super::shared::Server;
 use super::subscribing::{self, pong, run_subscribe};
@@ -35,18 +37,29 @@ pub(crate) fn dispatch(
     let entry = server.commands.find(name);
     let may_run = client.authenticated || entry.is_none_or(|entry| entry.before_auth);
     let limit = OutputLimit::new(server, client, before);
+    let mut monitored =
+        entry.map_or(Shown::No, |entry| monitor::shown(server, client, entry, argv));
+    let queued = take_shown(client, entry, monitored);
     let mut writer = Writer::with_limit(out, client.protocol, &limit);
     match entry {
         None if is_http(name) => close_http_client(server, client),
         // The session writes the error and makes a transaction with this command fail.
         None => run_in_session(server, client, argv, &mut writer),
-        Some(_) if !may_run => reject(client, &mut writer, "NOAUTH Authentication required."),
-        Some(entry) => match subscribing::refusal(client, entry, argv) {
-            Some(text) => reject(client, &mut writer, &text),
+        Some(entry) if !may_run => {
+            refuse(client, entry, &mut writer, "NOAUTH Authentication required.");
+        }
+        Some(entry) => match refusal(client, entry, argv) {
+            Some(text) => {
+                monitored = Shown::No;
+                refuse(client, entry, &mut writer, &text);
+            }
             None => run(server, client, entry, argv, &mut writer),
         },
     }
     let full = writer.is_full();
+    if monitored != Shown::No && may_run {
+        show(server, client, monitored, argv, &queued, out.get(before..).unwrap_or_default());
+    }
     counters.commands.add(1);
     let nanos = nanos_since(started);
     let failed = out.get(before) == Some(&b'-');
@@ -65,6 +78,39 @@ pub(crate) fn dispatch(
         out.truncate(before);
     }
     nanos
+}
+
+/// The error for a command that this client may not call now, if this is one.
+fn refusal(client: &Client, entry: &CommandEntry, argv: &[&[u8]]) -> Option<String> {
+    subscribing::refusal(client, entry, argv).or_else(|| monitor::refusal(client, entry, argv))
+}
+
+/// Takes the words of queued commands for those that monitor, if EXEC is about to run.
+fn take_shown(client: &mut Client, entry: Option<&CommandEntry>, shown: Shown) -> Vec<String> {
+    let runs = shown == Shown::Ran && entry.is_some_and(|entry| entry.name == "exec");
+    let queue = client.queue.as_mut().filter(|_| runs);
+    queue.map_or_else(Vec::new, |queue| std::mem::take(&mut queue.shown))
+}
+
+/// Shows a command to those that monitor. `queued`: the commands that EXEC ran before it.
+fn show(
+    server: &Server,
+    client: &mut Client,
+    shown: Shown,
+    argv: &[&[u8]],
+    queued: &[String],
+    reply: &[u8],
+) {
+    if shown == Shown::Queued {
+        if let Some(queue) = client.queue.as_mut().filter(|_| reply.starts_with(b"+QUEUED")) {
+            queue.shown.push(monitor::words(argv));
+        }
+        return;
+    }
+    if reply.starts_with(b"*") && !reply.starts_with(b"*-1") {
+        queued.iter().for_each(|words| monitor::show_words(server, client, words));
+    }
+    monitor::show(server, client, argv);
 }
 
 /// Whether a command is a line of an HTTP request. A web page can make a browser on this machine
@@ -145,6 +191,15 @@ fn run(
     }
 }
 
+/// Refuses a command that this client may not call now.
+fn refuse(client: &mut Client, entry: &CommandEntry, out: &mut Writer<'_>, text: &str) {
+    if entry.name != "exec" {
+        return reject(client, out, text);
+    }
+    let why = text.strip_prefix("ERR ").unwrap_or(text);
+    out.error(&format!("EXECABORT Transaction discarded because of: {why}"));
+}
+
 /// Writes an error that also makes a transaction fail.
 fn reject(client: &mut Client, out: &mut Writer<'_>, text: &str) {
     client.session.mark_dirty();
@@ -160,6 +215,10 @@ fn run_store_command(
     out: &mut Writer<'_>,
 ) {
     client.has_written |= entry.writes;
+    let is_script = matches!(entry.kind, CommandKind::Store(info) if info.is_script());
+    if is_script && entry.accepts_count(argv.len()) && !client.session.tracks() {
+        return run_script(server, client, argv, out);
+    }
     if client.listens {
         return run_before_messages(server, client, argv, out);
     }
@@ -169,14 +228,15 @@ fn run_store_command(
 }
 
 /// Runs a command of a client that receives messages. Those that the command itself causes come
-/// before its reply, as in Redis.
+/// before its reply, as in Redis, but those about cached keys after it.
 fn run_before_messages(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Writer<'_>) {
     match client.session.command(argv) {
         Ok(reply) => {
-            while let Ok(Some(message)) = client.session.take_message() {
-                out.reply(&message);
-            }
+            // A client that was too slow is closed later.
+            let (before, after) = client.session.take_messages().unwrap_or_default();
+            before.iter().for_each(|message| out.reply(message));
             out.reply(&reply);
+            after.iter().for_each(|message| out.reply(message));
         }
         Err(error) => write_failure(server, &error, out),
     }
@@ -259,6 +319,14 @@ fn run_server_command(
 ) {
     if client.queue.is_some() && entry.refused_in_multi {
         return reject(client, out, "ERR Command not allowed inside a transaction");
+    }
+    if client.queue.is_some() && subscribing::is_of_session(entry, argv) {
+        let queued = queue_in_session(server, client, argv, out);
+        if let Some(queue) = client.queue.as_mut().filter(|_| queued) {
+            queue.push(QueuedCommand::Session);
+            queue.subscribes = true;
+        }
+        return client.sync_with_session();
     }
     if client.queue.is_some() && !entry.never_queued {
         let words = argv.iter().map(|word| word.to_vec()).collect();

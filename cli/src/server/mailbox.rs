@@ -1,6 +1,6 @@
 //! Messages from other threads to an event loop.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use lsmkv::Reply;
 use mio::Waker;
@@ -16,8 +16,14 @@ pub(crate) enum Message {
     NewConnection(Stream, String),
     /// The reply for a blocked client, and the number of its wait.
     Deliver { to: ClientHandle, wait: u64, reply: Reply },
+    /// The reply of a script that ran on a thread of its own, and the number of its wait.
+    ScriptDone { to: ClientHandle, wait: u64, reply: Reply },
     /// Messages of channels wait for a client.
     Mail(ClientHandle),
+    /// A command that a client that monitors gets to see.
+    Line { to: ClientHandle, line: Arc<[u8]> },
+    /// Messages about the cached keys of another client go to this one from now on.
+    Listen(ClientHandle),
     /// Unblocks a client, with an error or as if its timeout had passed.
     Unblock { to: ClientHandle, with_error: bool },
     /// Closes a client.

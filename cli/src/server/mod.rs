@@ -6,6 +6,8 @@
 //! - `transaction_queue`, `transaction`: MULTI and EXEC;
 //! - `client`, `client_list`: the state of a client, and the part that other threads may read;
 //! - `blocking`, `subscribing`: blocking pops, subscriptions; `mailbox`: messages between threads;
+//! - `scripts`: scripts that take long;
+//! - `monitor`: clients that see the commands of others;
 //! - `output_classes`, `output_limit`, `memory_trim`: limits on reply buffers, and memory returned to the system;
 //! - `settings`, `counters`, `background_save`, `shared`: the server's state.
 
@@ -27,8 +29,10 @@ mod input_buffer;
 mod log;
 mod mailbox;
 mod memory_trim;
+mod monitor;
 mod output_classes;
 mod output_limit;
+mod scripts;
 mod serve;
 mod session_call;
 mod settings;

@@ -60,6 +60,11 @@ impl OutputClasses {
         self.0.first().map_or(0, |limits| limits.hard_bytes)
     }
 
+    /// The hard limit of clients that monitor, which is that of replicas; zero is none.
+    pub(crate) fn monitor_bytes(&self) -> usize {
+        self.0.get(1).map_or(0, |limits| limits.hard_bytes)
+    }
+
     /// The limits of clients that are subscribed.
     pub(crate) fn subscribers(&self) -> OutputLimits {
         self.0.last().copied().unwrap_or_default()

@@ -46,7 +46,7 @@ const PARAMETERS: &[Parameter] = &[
     ("appendfsync", ValueKind::Choice(&["always", "everysec", "no"]), "everysec"),
     ("appendonly", ValueKind::Choice(&["yes"]), "yes"),
     ("bind", ValueKind::Fixed, ""),
-    ("busy-reply-threshold", ValueKind::Fixed, "5000"),
+    ("busy-reply-threshold", ValueKind::Number(0, MAX_NUMBER), "5000"),
     ("client-output-buffer-limit", ValueKind::OutputClasses, ""),
     ("client-query-buffer-limit", ValueKind::Bytes(MIN_REQUEST_LIMIT), "1073741824"),
     ("databases", ValueKind::Fixed, "16"),
@@ -66,7 +66,7 @@ const PARAMETERS: &[Parameter] = &[
     ("list-max-listpack-size", ValueKind::Number(-5, MAX_NUMBER), "-2"),
     ("list-max-ziplist-size", ValueKind::Number(-5, MAX_NUMBER), "-2"),
     ("loglevel", ValueKind::Choice(&["debug", "verbose", "notice", "warning"]), "notice"),
-    ("lua-time-limit", ValueKind::Fixed, "5000"),
+    ("lua-time-limit", ValueKind::Number(0, MAX_NUMBER), "5000"),
     ("maxclients", ValueKind::Number(1, 1_000_000), "10000"),
     ("maxmemory", ValueKind::Bytes(0), "0"),
     ("maxmemory-clients", ValueKind::Bytes(0), "1073741824"),
@@ -84,6 +84,7 @@ const PARAMETERS: &[Parameter] = &[
     ("stop-writes-on-bgsave-error", ValueKind::YesNo, "yes"),
     ("tcp-keepalive", ValueKind::Number(0, MAX_NUMBER), "300"),
     ("timeout", ValueKind::Number(0, 31_536_000), "0"),
+    ("tracking-table-max-keys", ValueKind::Number(0, MAX_NUMBER), "1000000"),
     ("unixsocket", ValueKind::Fixed, ""),
     ("zset-max-listpack-entries", ValueKind::Number(0, MAX_NUMBER), "128"),
     ("zset-max-listpack-value", ValueKind::Number(0, MAX_NUMBER), "64"),
@@ -105,6 +106,7 @@ pub(crate) struct Settings {
     bulk_limit: AtomicUsize,
     input_limit: AtomicUsize,
     output_limit: AtomicUsize,
+    monitor_limit: AtomicUsize,
     buffers_limit: AtomicUsize,
 }
 
@@ -124,6 +126,7 @@ impl Settings {
             bulk_limit: AtomicUsize::new(0),
             input_limit: AtomicUsize::new(0),
             output_limit: AtomicUsize::new(0),
+            monitor_limit: AtomicUsize::new(0),
             buffers_limit: AtomicUsize::new(0),
         };
         settings.refresh();
@@ -162,6 +165,12 @@ impl Settings {
             };
             accepted.push((*known, value.map_err(|why| rejection(&name, why))?));
         }
+        // Two names of one parameter.
+        let names = ["busy-reply-threshold", "lua-time-limit"];
+        if let Some((_, value)) = accepted.iter().rev().find(|(name, _)| names.contains(name)) {
+            let value = value.clone();
+            accepted.extend(names.map(|name| (name, value.clone())));
+        }
         self.values.write().extend(accepted);
         self.refresh();
         Ok(())
@@ -177,11 +186,10 @@ impl Settings {
         self.idle_limit_s.store(bytes("timeout") as u64, RELAXED);
         self.bulk_limit.store(bytes("proto-max-bulk-len"), RELAXED);
         self.input_limit.store(bytes("client-query-buffer-limit"), RELAXED);
-        let output_limit = match self.output_classes().normal_bytes() {
-            0 => usize::MAX,
-            limit => limit,
-        };
-        self.output_limit.store(output_limit, RELAXED);
+        let or_none = |limit| if limit == 0 { usize::MAX } else { limit };
+        let classes = self.output_classes();
+        self.output_limit.store(or_none(classes.normal_bytes()), RELAXED);
+        self.monitor_limit.store(or_none(classes.monitor_bytes()), RELAXED);
         self.buffers_limit.store(bytes("maxmemory-clients"), RELAXED);
     }
 
@@ -231,6 +239,11 @@ impl Settings {
     /// The maximum number of bytes of unsent replies for one client.
     pub(crate) fn output_limit(&self) -> usize {
         self.output_limit.load(RELAXED)
+    }
+
+    /// The maximum number of bytes that wait for a client that monitors.
+    pub(crate) fn monitor_limit(&self) -> usize {
+        self.monitor_limit.load(RELAXED)
     }
 
     /// The maximum size of the buffers of all clients together; zero for no limit.

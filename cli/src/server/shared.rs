@@ -16,6 +16,8 @@ use super::counters::Counters;
 use super::log::LogThrottle;
 use super::mailbox::{Mailbox, Mailboxes, Message};
 use super::memory_trim::MemoryTrim;
+use super::monitor::Monitors;
+use super::scripts::SlowScripts;
 use super::settings::Settings;
 
 /// The server: store, settings, clients, statistics.
@@ -26,6 +28,8 @@ pub(crate) struct Server {
     pub(crate) commands: CommandTable,
     pub(crate) clients: ClientList,
     pub(crate) memory_trim: MemoryTrim,
+    pub(crate) monitors: Monitors,
+    pub(crate) slow_scripts: SlowScripts,
     /// One for each event loop.
     pub(crate) counters: Vec<Counters>,
     /// Shared with calls of the library that deliver to a client.
@@ -58,6 +62,8 @@ impl Server {
             commands,
             clients: ClientList::default(),
             memory_trim: MemoryTrim::default(),
+            monitors: Monitors::default(),
+            slow_scripts: SlowScripts::default(),
             counters,
             mailboxes: Arc::default(),
             started: Instant::now(),
@@ -74,6 +80,10 @@ impl Server {
     /// Hands the settings that the library enforces over to it.
     pub(crate) fn apply_settings(&self) {
         self.db.set_message_limits(self.settings.output_classes().subscribers());
+        let max_keys = self.settings.value("tracking-table-max-keys");
+        self.db.set_tracking_max_keys(max_keys.parse().unwrap_or(0));
+        let busy_ms = self.settings.value("busy-reply-threshold");
+        self.db.set_script_busy_ms(busy_ms.parse().unwrap_or(0));
         // CONFIG SET has checked the letters.
         let _ = self.db.set_keyspace_events(&self.settings.value("notify-keyspace-events"));
     }

@@ -1,5 +1,5 @@
-//! Subscriptions of a client: SUBSCRIBE and its kin, what a subscribed client may call, and the
-//! messages that it receives.
+//! Messages of a client: SUBSCRIBE and its kin, what a subscribed client may call, CLIENT TRACKING,
+//! and the messages that it receives.
 //!
 //! Messages wait in the session's inbox, whose limits the library enforces. The event loop moves
 //! them to the output buffer as long as that is short, so a client that does not read is cut off by
@@ -94,6 +94,25 @@ pub(crate) fn listen(server: &Server, client: &mut Client) {
     client.session.on_message(move || mailboxes.post(to.event_loop, Message::Mail(to)));
 }
 
+/// Whether the session runs this command of the server: a part of CLIENT that a transaction must see
+/// in its place.
+pub(crate) fn is_of_session(entry: &CommandEntry, argv: &[&[u8]]) -> bool {
+    const WORDS: [&str; 4] = ["caching", "getredir", "tracking", "trackinginfo"];
+    let word = argv.get(1).copied().unwrap_or_default();
+    entry.name == "client" && WORDS.iter().any(|own| word.eq_ignore_ascii_case(own.as_bytes()))
+}
+
+/// Publishes how the client tracks keys, and prepares whoever receives its messages.
+pub(crate) fn update_tracking(server: &Server, client: &mut Client) {
+    let tracking = client.session.tracking();
+    *client.info.tracking.lock() = tracking;
+    let Some(tracking) = tracking else { return };
+    listen(server, client);
+    if let Some(target) = server.clients.by_id(tracking.redirect) {
+        server.post(target.handle.event_loop, Message::Listen(target.handle));
+    }
+}
+
 /// Publishes the numbers of subscriptions to the client list.
 pub(crate) fn update(client: &mut Client) {
     client.subscriptions = client.session.subscriptions();
@@ -112,9 +131,9 @@ pub(crate) fn pong(argv: &[&[u8]], out: &mut Writer<'_>) {
 /// Moves messages to the output as long as it has room. A client that was too slow is closed.
 pub(crate) fn write_messages(client: &mut Client, out: &mut Vec<u8>, most: usize) {
     while out.len() < most {
-        match client.session.take_message() {
-            Ok(Some(message)) => Writer::new(out, client.protocol).reply(&message),
-            Ok(None) => return,
+        match client.session.take_message_bytes(client.protocol == Protocol::Resp3, out) {
+            Ok(true) => {}
+            Ok(false) => return,
             // Handled below.
             Err(_) => break,
         }

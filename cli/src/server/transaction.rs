@@ -7,7 +7,7 @@ use super::client::Client;
 use super::commands::{self, Call};
 use super::session_call::{run_in_session, write_failure};
 use super::shared::Server;
-use super::subscribing::{listen, update};
+use super::subscribing::{listen, update, update_tracking};
 use super::transaction_queue::{QueuedCommand, TransactionQueue};
 use crate::resp::Writer;
 
@@ -20,6 +20,7 @@ pub(crate) fn exec(server: &Server, client: &mut Client, argv: &[&[u8]], out: &m
     run_exec(server, client, argv, out);
     if subscribes {
         update(client);
+        update_tracking(server, client);
     }
 }
 
@@ -29,7 +30,8 @@ fn run_exec(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Writ
         return client.sync_with_session();
     }
     let queue = client.queue.take().unwrap_or_default();
-    if queue.commands.iter().all(|queued| matches!(queued, QueuedCommand::Session)) {
+    let of_session = |queued: &QueuedCommand| matches!(queued, QueuedCommand::Session);
+    if !queue.subscribes && queue.commands.iter().all(of_session) {
         exec_streamed(server, client, &queue, argv, out);
         return client.sync_with_session();
     }
@@ -73,7 +75,16 @@ fn answer_queued(
 ) {
     let mut reply = || replies.next().unwrap_or(Reply::Nil);
     match queued {
-        QueuedCommand::Session => out.reply(&reply()),
+        QueuedCommand::Session => match reply() {
+            // Several confirmations of one command: Redis writes one after the other.
+            Reply::Array(items) if items.iter().all(|item| matches!(item, Reply::Push(_))) => {
+                items.iter().for_each(|item| out.reply(item));
+                if items.is_empty() {
+                    out.array(0);
+                }
+            }
+            other => out.reply(&other),
+        },
         QueuedCommand::Server { handler, argv } => {
             let argv: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
             let mut call = Call { server, client, argv: &argv, out, in_transaction: true };

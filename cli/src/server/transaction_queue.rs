@@ -20,6 +20,8 @@ pub(crate) struct TransactionQueue {
     pub(crate) writes: bool,
     /// Whether a queued command begins or ends subscriptions.
     pub(crate) subscribes: bool,
+    /// The words of the commands, if somebody monitors.
+    pub(crate) shown: Vec<String>,
     /// Approximate memory of arguments that this queue holds.
     held_bytes: usize,
 }
@@ -32,7 +34,8 @@ impl TransactionQueue {
 
     /// Approximate memory of this queue, without the session's own.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.commands.capacity() * size_of::<QueuedCommand>() + self.held_bytes
+        let shown: usize = self.shown.iter().map(String::capacity).sum();
+        self.commands.capacity() * size_of::<QueuedCommand>() + self.held_bytes + shown
     }
 
     /// Records a command whose arguments the session does not hold.

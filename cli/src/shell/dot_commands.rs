@@ -70,6 +70,13 @@ pub(super) const DOT_COMMANDS: &[DotCommand] = &[
         Interpreter::help,
     ),
     DotCommand::new(".levels", "", "The tree of tables.", (0, 0), Interpreter::levels).reading(),
+    DotCommand::new(
+        ".lua",
+        "FILE [KEY ...] [, [ARGUMENT ...]]",
+        "Runs the Lua script in a file; a comma stands between its keys and its arguments.",
+        (1, usize::MAX),
+        |_, arguments, out| usage(".lua", arguments, out),
+    ),
     DotCommand::new(".mode", "plain|json|raw", "How replies are shown.", (1, 1), Interpreter::mode),
     DotCommand::new(".quit", "", "Leaves the shell.", (0, 0), Interpreter::quit),
     DotCommand::new(".read", "FILE", "Runs the commands in a file.", (1, 1), Interpreter::read),
@@ -110,6 +117,9 @@ impl Interpreter {
             let (min, max) = command.counts;
             (min..=max).contains(&arguments.len())
         };
+        if *name == ".lua" && !arguments.is_empty() {
+            return self.lua(words.get(1..).unwrap_or_default(), out);
+        }
         match find(name).filter(fits) {
             Some(command) if command.reads && self.absence().is_some() => {
                 writeln!(out, "{}", self.absence().unwrap_or_default())?;
@@ -196,6 +206,28 @@ impl Interpreter {
         let mut sink = sink(out, format, false);
         copy(&mut source, &mut *sink, &mut progress, &mut |_| Ok(()))?;
         Ok(())
+    }
+
+    /// Runs EVAL with the script in a file. Keys and arguments may be any bytes.
+    fn lua(&mut self, words: &[Vec<u8>], out: &mut dyn Write) -> Result<LineOutcome, Failure> {
+        let Some((file, rest)) = words.split_first() else { return usage(".lua", &[], out) };
+        let path = String::from_utf8_lossy(file);
+        let script = match std::fs::read(&*path) {
+            Ok(script) => script,
+            Err(error) => {
+                writeln!(out, "{path}: {error}")?;
+                return Ok(LineOutcome::Failed);
+            }
+        };
+        let comma = rest.iter().position(|word| word == b",");
+        let keys = rest.get(..comma.unwrap_or(rest.len())).unwrap_or_default();
+        let arguments = comma.and_then(|at| rest.get(at + 1..)).unwrap_or_default();
+        let count = keys.len().to_string().into_bytes();
+        let call: Vec<Vec<u8>> = [b"EVAL".to_vec(), script, count]
+            .into_iter()
+            .chain(keys.iter().chain(arguments).cloned())
+            .collect();
+        self.command(&call, out)
     }
 
     fn read(&mut self, arguments: &[&str], out: &mut dyn Write) -> Result<LineOutcome, Failure> {

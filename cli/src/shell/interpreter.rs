@@ -119,6 +119,15 @@ impl Interpreter {
         if first.eq_ignore_ascii_case(b"exit") {
             return Ok(LineOutcome::Quit);
         }
+        self.command(words, out)
+    }
+
+    /// Runs a command of the store and shows its reply.
+    pub(super) fn command(
+        &mut self,
+        words: &[Vec<u8>],
+        mut out: &mut dyn Write,
+    ) -> Result<LineOutcome, Failure> {
         let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         let reply = match self.prepare(words)? {
             Some(refusal) => refusal,
@@ -128,7 +137,7 @@ impl Interpreter {
                 Err(error) => Reply::Error(format!("ERR {error}")),
             },
         };
-        render::write(&reply, self.style, out)?;
+        render::write(&reply, self.style, &mut out)?;
         Ok(match reply {
             Reply::Error(_) => LineOutcome::Failed,
             _ if self.session.is_over() => LineOutcome::Quit,
@@ -182,6 +191,28 @@ mod tests {
         let (out, done) = run(&["# a comment", "", "MULTI", "incr n", "EXEC", "SELECT 1", "GET n"]);
         assert_eq!(out, "OK\nQUEUED\n1) (integer) 1\nOK\n(nil)\n");
         assert!(done.iter().all(|done| *done == LineOutcome::Succeeded));
+    }
+
+    #[test]
+    fn a_script_of_a_file_gets_its_keys_and_arguments() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("s.lua");
+        std::fs::write(&file, "return {#KEYS, KEYS[2] or '', #ARGV, ARGV[1] or ''}").unwrap();
+        let file = file.display();
+        let lines = [
+            format!(".lua {file} a b , x y z"),
+            format!(".lua {file} a b"),
+            format!(".lua {file} , 'x,'"),
+            format!(".lua {file}.none"),
+            ".lua".to_owned(),
+        ];
+        let (out, done) = run(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+        let reply = |keys: u8, key: &str, args: u8, arg: &str| {
+            format!("1) (integer) {keys}\n2) \"{key}\"\n3) (integer) {args}\n4) \"{arg}\"\n")
+        };
+        let replies = [reply(2, "b", 3, "x"), reply(2, "b", 0, ""), reply(0, "", 1, "x,")].concat();
+        assert!(out.starts_with(&replies), "{out}");
+        assert_eq!(done.iter().filter(|it| **it == LineOutcome::Failed).count(), 2, "{out}");
     }
 
     #[test]

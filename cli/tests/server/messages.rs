@@ -32,7 +32,11 @@ impl Listener {
         self.writer.write_all(&request(&words(line))).unwrap();
     }
 
-    fn read(&mut self) -> Resp {
+    pub(crate) fn send_words(&mut self, words: &[String]) {
+        self.writer.write_all(&request(words)).unwrap();
+    }
+
+    pub(crate) fn read(&mut self) -> Resp {
         read(&mut self.reader).unwrap()
     }
 
@@ -332,4 +336,21 @@ fn many_channels_are_bounded_and_given_back() {
 /// A number from the environment.
 fn number(variable: &str, otherwise: u32) -> u32 {
     std::env::var(variable).map_or(otherwise, |text| text.parse().unwrap())
+}
+
+/// Redis counts a command of EXEC once, however many channels it confirms.
+#[test]
+fn subscriptions_in_exec_are_confirmed_as_by_redis() {
+    let Some(redis) = Server::start("server::messages") else { return };
+    let ours = Lsmkv::start(&[]);
+    for version in [2, 3] {
+        let run = |stream: UnixStream| {
+            let mut listener = Listener::new(stream, version);
+            for line in ["MULTI", "SUBSCRIBE a b", "SET k v", "PSUBSCRIBE c*", "EXEC"] {
+                listener.send(line);
+            }
+            format!("{:?}", listener.drained())
+        };
+        assert_eq!(run(ours.stream()), run(redis.stream()), "version {version}");
+    }
 }

@@ -20,10 +20,11 @@ use pop::PopSyntax;
 use super::args::Args;
 use super::entry::Entry;
 use super::reply::Reply;
+use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
 use crate::messages::{Attempt, Inbox, Interrupt, Waiter};
 use crate::options::SyncMode;
-use crate::txn::{Db, Tx};
+use crate::txn::{Db, Origin, Tx};
 
 /// What [`Db::pop_or_wait`] found.
 #[derive(Debug)]
@@ -119,6 +120,19 @@ fn closed() -> Error {
     Error::new(ErrorKind::Closed, "the store was closed while the call waited for an element")
 }
 
+impl Session {
+    /// Pops an element, or waits for one without blocking the caller, as [`Db::pop_or_wait`]. If the
+    /// session tracks keys, it counts as the one that pops.
+    pub fn pop_or_wait(
+        &self,
+        pop: BlockingPop,
+        deliver: impl Fn(Result<Reply>) + Send + Sync + 'static,
+    ) -> Result<PopOutcome> {
+        let origin = self.tracks().then(|| Origin { client: self.id(), keys: None });
+        self.db().pop_or_wait(pop.from(origin), deliver)
+    }
+}
+
 impl Db {
     /// Pops an element, or waits for one without blocking the caller: `deliver` receives the reply
     /// in the thread that pushes the element. It must not block or call the store. The pop is then
@@ -165,8 +179,13 @@ impl Db {
     }
 
     /// Runs a blocking command and waits in the calling thread.
-    pub(super) fn run_blocking(&self, entry: &Entry, argv: &[&[u8]]) -> Result<Reply> {
-        let pop = parsed(entry, argv.get(1..).unwrap_or_default())?;
+    pub(super) fn run_blocking(
+        &self,
+        entry: &Entry,
+        argv: &[&[u8]],
+        origin: Option<Origin>,
+    ) -> Result<Reply> {
+        let pop = parsed(entry, argv.get(1..).unwrap_or_default())?.from(origin);
         let deadline = pop.timeout().map(|limit| Instant::now().checked_add(limit));
         let call = Arc::new(BlockedCall::default());
         let deliver = {

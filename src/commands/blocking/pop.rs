@@ -8,7 +8,7 @@ use crate::commands::entry::Entry;
 use crate::commands::generated::dispatch::{LMOVE, LMPOP, ZMPOP};
 use crate::commands::reply::Reply;
 use crate::error::{Error, ErrorKind, Result};
-use crate::txn::{Db, Tx};
+use crate::txn::{Db, Origin, Tx};
 use crate::types::Type;
 
 /// The syntax of a blocking command.
@@ -75,6 +75,8 @@ pub struct BlockingPop {
     pub(super) source: PopSource,
     timeout: Option<Duration>,
     action: PopAction,
+    /// The session that pops, if it tracks keys.
+    origin: Option<Origin>,
 }
 
 #[derive(Debug)]
@@ -98,6 +100,11 @@ impl BlockingPop {
     /// What the pop takes: the database, and the type of the key.
     pub(super) fn wanted(&self, db: &Db) -> (u32, u8) {
         (db.database(), u8::from(self.source == PopSource::List))
+    }
+
+    /// Tells which session pops, if it tracks keys.
+    pub(super) fn from(self, origin: Option<Origin>) -> Self {
+        Self { origin, ..self }
     }
 
     /// The time to wait; `None`: without limit.
@@ -124,7 +131,7 @@ impl BlockingPop {
         let keys = argv.get(1..argv.len().saturating_sub(1)).unwrap_or_default();
         let keys = keys.iter().map(|key| key.to_vec()).collect();
         let action = PopAction::Pop { words: vec![end.as_bytes().to_vec()], one: true };
-        Ok(Self { keys, source, timeout, action })
+        Ok(Self { keys, source, timeout, action, origin: None })
     }
 
     /// Parses BLMPOP or BZMPOP. The counterpart rejects words after the keys that are not valid.
@@ -141,7 +148,7 @@ impl BlockingPop {
             .ok_or_else(syntax_error)?;
         let own = |list: &[&[u8]]| list.iter().map(|word| word.to_vec()).collect();
         let action = PopAction::Pop { words: own(words), one: false };
-        Ok(Self { keys: own(keys), source, timeout, action })
+        Ok(Self { keys: own(keys), source, timeout, action, origin: None })
     }
 
     fn parse_move(argv: &[&[u8]]) -> Result<Self> {
@@ -163,6 +170,7 @@ impl BlockingPop {
             source: PopSource::List,
             timeout,
             action: PopAction::Move { words },
+            origin: None,
         }
     }
 
@@ -187,6 +195,9 @@ impl BlockingPop {
     fn run_on(&self, tx: &mut Tx<'_>, keys: &[Vec<u8>]) -> Result<Option<Reply>> {
         let (entry, args) = self.command_on(keys);
         let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
+        if self.origin.is_some() {
+            tx.set_origin(self.origin.clone());
+        }
         match entry.run(tx, Args::new(&args))? {
             Reply::Nil | Reply::NilArray => Ok(None),
             reply => Ok(Some(self.adapt_reply(reply))),

@@ -68,7 +68,9 @@ pub(crate) const CONNECTION: &[(ConnectionCommand, Command)] = &[
             "CLIENT",
             "2.4.0",
             &[OneOf(&[
+                &[Word("CACHING"), OneOf(&[&[Word("YES")], &[Word("NO")]])],
                 &[Word("GETNAME")],
+                &[Word("GETREDIR")],
                 &[Word("ID")],
                 &[Word("INFO")],
                 &[
@@ -83,8 +85,19 @@ pub(crate) const CONNECTION: &[(ConnectionCommand, Command)] = &[
                 &[Word("REPLY"), Word("ON")],
                 &[Word("SETINFO"), Bytes("option"), Bytes("value")],
                 &[Word("SETNAME"), Bytes("name")],
+                &[
+                    Word("TRACKING"),
+                    OneOf(&[&[Word("ON")], &[Word("OFF")]]),
+                    Optional(&[Word("REDIRECT"), Int("client-id")]),
+                    Optional(&[Many(&[Word("PREFIX"), Bytes("prefix")])]),
+                    Optional(&[Word("BCAST")]),
+                    Optional(&[Word("OPTIN")]),
+                    Optional(&[Word("OPTOUT")]),
+                    Optional(&[Word("NOLOOP")]),
+                ],
+                &[Word("TRACKINGINFO")],
             ])],
-            "Tells about the sessions of the store, or names this one.",
+            "Tells about the sessions of the store, names this one, or tracks the keys that it reads.",
         ),
     ),
     (

@@ -14,8 +14,10 @@ use crate::messages::clients::ClientCard;
 use crate::types::number::parse_integer;
 
 /// The subcommands of CLIENT with the least and the greatest number of words, both names included.
-const SUBCOMMANDS: [(&str, usize, usize); 9] = [
+const SUBCOMMANDS: [(&str, usize, usize); 13] = [
+    ("caching", 3, 3),
     ("getname", 2, 2),
+    ("getredir", 2, 2),
     ("id", 2, 2),
     ("info", 2, 2),
     ("list", 2, usize::MAX),
@@ -24,6 +26,8 @@ const SUBCOMMANDS: [(&str, usize, usize); 9] = [
     ("reply", 3, 3),
     ("setinfo", 4, 4),
     ("setname", 3, 3),
+    ("tracking", 3, usize::MAX),
+    ("trackinginfo", 2, 2),
 ];
 
 /// Fails for a call of CLIENT that is refused before it runs or is queued.
@@ -51,7 +55,11 @@ impl Connection {
                 let name = self.card().names.lock().name.clone();
                 Ok(Reply::bulk(Some(name).filter(|name| !name.is_empty())))
             }
-            b"id" => Ok(Reply::Int(i64::try_from(self.id).unwrap_or(i64::MAX))),
+            b"id" => Ok(Reply::Int(self.id())),
+            b"tracking" => self.track(args),
+            b"caching" => self.caching(args),
+            b"getredir" => Ok(self.redirection()),
+            b"trackinginfo" => Ok(self.tracking_info()),
             b"info" => {
                 let card = Arc::clone(self.card());
                 Ok(Reply::Bulk(Bytes::from(self.line(&card))))
@@ -142,7 +150,7 @@ impl Connection {
 
     /// The line of a session in CLIENT LIST. Of others only their card is known.
     fn line(&self, card: &ClientCard) -> String {
-        let own = card.id == self.id;
+        let own = card.id == self.peer().id;
         let [channels, patterns, shards] = if own { self.subscription_counts() } else { [0; 3] };
         let names = card.names.lock();
         let text = |name: &Bytes| String::from_utf8_lossy(name).into_owned();
@@ -160,7 +168,7 @@ impl Connection {
             card.age().as_secs(),
             card.database.load(Relaxed),
             if own { "client" } else { "NULL" },
-            if own { self.protocol } else { 2 },
+            if own { self.peer().protocol() } else { 2 },
             text(&names.library),
             text(&names.library_version),
             pid = std::process::id(),

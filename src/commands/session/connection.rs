@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 
 use super::subscriptions::{Subscribing, Subscriptions};
+use super::tracking::{KnownPeer, SessionTracking};
 use super::{Known, clients, info};
 use crate::commands::args::{Args, quoted, wrong_number};
 use crate::commands::dispatch::fits;
 use crate::commands::reply::Reply;
 use crate::commands::schema::connection::ConnectionCommand;
 use crate::error::{Error, ErrorKind, Result};
-use crate::messages::Inbox;
 use crate::messages::clients::ClientCard;
+use crate::messages::{Inbox, Peer};
 use crate::txn::Db;
 use crate::types::KeyspaceSampler;
 use crate::types::number::{out_of_range, parse_integer};
@@ -21,22 +22,22 @@ use crate::types::number::{out_of_range, parse_integer};
 /// The number of connections that this process has made.
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
-/// The state of a connection: its name, its number, its protocol, its subscriptions.
+/// The state of a connection: its name, its number, its protocol, its subscriptions, and what it
+/// tracks.
 #[derive(Debug)]
 pub(super) struct Connection {
     /// The handle that made the session.
     pub(super) home: Db,
-    pub(super) id: u64,
     /// What others may know of the session; made when it is first needed.
     card: Option<Arc<ClientCard>>,
     /// Whether the card is in the store's list.
     listed: bool,
     pub(super) key_sampler: KeyspaceSampler,
-    pub(super) protocol: u8,
     pub(super) over: bool,
-    /// Where messages arrive. Most connections never have one.
-    inbox: Option<Arc<Inbox>>,
     subscriptions: Option<Subscriptions>,
+    /// What CLIENT TRACKING is set to; `None` if it is off.
+    pub(super) tracking: Option<SessionTracking>,
+    known: KnownPeer,
 }
 
 pub(super) fn invalid(text: impl Into<String>) -> Error {
@@ -65,7 +66,7 @@ pub(in crate::commands) fn database(args: &mut Args<'_>) -> Result<u32> {
 impl Drop for Connection {
     fn drop(&mut self) {
         if self.listed {
-            self.home.store().hub().clients().leave(self.id);
+            self.home.store().hub().clients().leave(self.peer().id);
         }
     }
 }
@@ -73,26 +74,40 @@ impl Drop for Connection {
 impl Connection {
     pub(super) fn new(home: Db) -> Self {
         let id = CONNECTIONS.fetch_add(1, Ordering::Relaxed) + 1;
+        let peer = Arc::new(Peer::new(id));
+        home.store().hub().meet_peer(&peer);
+        let known = KnownPeer { db: home.clone(), peer };
         Self {
             home,
-            id,
             card: None,
             listed: false,
             key_sampler: KeyspaceSampler::default(),
-            protocol: 2,
             over: false,
-            inbox: None,
             subscriptions: None,
+            tracking: None,
+            known,
         }
+    }
+
+    /// The session as others know it.
+    pub(super) fn peer(&self) -> &Arc<Peer> {
+        &self.known.peer
+    }
+
+    pub(super) fn id(&self) -> i64 {
+        i64::try_from(self.peer().id).unwrap_or(i64::MAX)
     }
 
     /// Returns to the initial state. Messages that wait are dropped.
     pub(super) fn reset(&mut self) -> Result<()> {
-        (self.protocol, self.subscriptions) = (2, None);
+        self.end_tracking();
+        self.subscriptions = None;
         if let Some(card) = &self.card {
             card.names.lock().name = Bytes::new();
         }
-        if let Some(inbox) = &self.inbox {
+        self.peer().set_protocol(2);
+        self.peer().set_subscribed(false);
+        if let Some(inbox) = self.known_inbox() {
             inbox.reopen();
             while inbox.take()?.is_some() {}
         }
@@ -101,7 +116,7 @@ impl Connection {
 
     /// What others may know of the session.
     pub(super) fn card(&mut self) -> &Arc<ClientCard> {
-        let (id, database) = (self.id, self.home.database());
+        let (id, database) = (self.peer().id, self.home.database());
         self.card.get_or_insert_with(|| {
             let card = ClientCard::new(id);
             card.database.store(database, Ordering::Relaxed);
@@ -125,18 +140,14 @@ impl Connection {
 
     /// Where messages arrive, made when it is first asked for.
     pub(super) fn inbox(&mut self) -> &Arc<Inbox> {
-        let inbox = self.inbox.get_or_insert_with(Arc::default);
+        let peer = &self.known.peer;
         // The store closes the inboxes that it knows.
-        self.subscriptions.get_or_insert_with(|| Subscriptions::new(&self.home, inbox));
-        inbox
+        self.subscriptions.get_or_insert_with(|| Subscriptions::new(&self.home, peer));
+        peer.inbox()
     }
 
     pub(super) fn known_inbox(&self) -> Option<&Arc<Inbox>> {
-        self.inbox.as_ref()
-    }
-
-    pub(super) fn use_inbox(&mut self, inbox: Arc<Inbox>) {
-        self.inbox = Some(inbox);
+        self.peer().known_inbox()
     }
 
     pub(super) fn subscription_counts(&self) -> [usize; 3] {
@@ -145,7 +156,7 @@ impl Connection {
 
     /// Roughly the memory of the subscriptions and of the messages that wait.
     pub(super) fn held_bytes(&self) -> usize {
-        let waiting = self.inbox.as_ref().map_or(0, |inbox| inbox.waiting_bytes());
+        let waiting = self.known_inbox().map_or(0, |inbox| inbox.waiting_bytes());
         waiting + self.subscriptions.as_ref().map_or(0, Subscriptions::bytes)
     }
 
@@ -173,7 +184,7 @@ impl Connection {
     }
 
     fn hello(&mut self, mut args: Args<'_>) -> Result<Reply> {
-        let (mut protocol, mut name) = (self.protocol, None);
+        let (mut protocol, mut name) = (self.peer().protocol(), None);
         if let Some(text) = args.peek() {
             let number = parse_integer(text)
                 .map_err(|_| invalid("ERR Protocol version is not an integer or out of range"))?;
@@ -201,18 +212,17 @@ impl Connection {
         if let Some(name) = name {
             self.set_name(name)?;
         }
-        self.protocol = protocol;
+        self.peer().set_protocol(protocol);
         Ok(self.introduction())
     }
 
     fn introduction(&self) -> Reply {
         let text = |text: &'static str| Reply::Bulk(Bytes::from_static(text.as_bytes()));
-        let id = i64::try_from(self.id).unwrap_or(i64::MAX);
         Reply::Map(vec![
             (text("server"), text("lsmkv")),
             (text("version"), text(env!("CARGO_PKG_VERSION"))),
-            (text("proto"), Reply::Int(i64::from(self.protocol))),
-            (text("id"), Reply::Int(id)),
+            (text("proto"), Reply::Int(i64::from(self.peer().protocol()))),
+            (text("id"), Reply::Int(self.id())),
             (text("mode"), text("standalone")),
             (text("role"), text("master")),
             (text("modules"), Reply::Array(Vec::new())),

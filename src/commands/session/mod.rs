@@ -5,6 +5,7 @@
 //! - `info`, `settings`: INFO and CONFIG, for programs that ask a server for them;
 //! - `nowait`: a blocking command for who must not block;
 //! - `subscriptions`: channels that the connection listens to, and their messages;
+//! - `tracking`: CLIENT TRACKING, and commands of a session that tracks the keys it reads;
 //! - `queue`: the commands between MULTI and EXEC, and how EXEC runs them.
 
 mod clients;
@@ -14,6 +15,7 @@ mod nowait;
 mod queue;
 mod settings;
 mod subscriptions;
+mod tracking;
 
 use super::WaitingPop;
 use super::args::{Args, wrong_number};
@@ -28,6 +30,7 @@ use crate::txn::watch::Watches;
 use connection::Connection;
 pub(super) use connection::database;
 use queue::{Answers, Into, Queue, Queued};
+pub use tracking::SessionTrackingState;
 
 /// A connection command with its entry.
 pub(super) type Known = &'static (ConnectionCommand, Command);
@@ -94,8 +97,12 @@ impl Session {
         let reply = match find(name) {
             Some(known) => self.own_command(known, argv),
             None if self.queue.is_some() => Ok(self.queue_command(name, argv)),
+            None if self.connection.tracking.is_some() => self.run_tracked(argv),
             None => self.db.command(argv),
         };
+        if self.connection.tracking.is_some() && self.queue.is_none() {
+            self.end_caching(name);
+        }
         reply.or_else(as_reply)
     }
 
@@ -104,10 +111,13 @@ impl Session {
     pub fn command_into(&mut self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
         self.end_notice();
         match find(name_of(argv)?) {
-            None if self.queue.is_none() => self.db.command_into(argv, sink),
+            None if self.queue.is_none() && self.connection.tracking.is_none() => {
+                self.db.command_into(argv, sink)
+            }
             Some(known @ (ConnectionCommand::Exec, _)) if self.queue.is_some() => {
                 let begin = sink.position();
                 let done = self.exec_into(known, argv, sink);
+                self.end_caching(b"EXEC");
                 finish(done, begin, sink)
             }
             _ => {
@@ -164,7 +174,24 @@ impl Session {
 
     /// The protocol that HELLO chose, 2 or 3.
     pub fn protocol(&self) -> u8 {
-        self.connection.protocol
+        self.connection.peer().protocol()
+    }
+
+    /// Sets the protocol, 2 or 3, as HELLO does: for a server that runs HELLO itself.
+    pub fn set_protocol(&self, protocol: u8) {
+        self.connection.peer().set_protocol(protocol);
+    }
+
+    /// The number that CLIENT ID shows.
+    pub fn id(&self) -> u64 {
+        self.connection.peer().id
+    }
+
+    /// Ends the effect of CLIENT CACHING: it is meant for the next command.
+    fn end_caching(&mut self, name: &[u8]) {
+        if !name.eq_ignore_ascii_case(b"CLIENT") {
+            tracking::end_caching(&mut self.connection.tracking);
+        }
     }
 
     /// Whether the connection should close, because QUIT ran.

@@ -87,8 +87,8 @@ impl Answers for Into<'_> {
 
 /// A queued command and its database.
 pub(super) struct Step<'a> {
-    what: Queued,
-    argv: Vec<&'a [u8]>,
+    pub(super) what: Queued,
+    pub(super) argv: Vec<&'a [u8]>,
     database: u32,
 }
 
@@ -137,13 +137,39 @@ impl Queue {
         answers: &mut dyn Answers,
     ) -> Result<Option<u32>> {
         let (steps, database) = self.steps(db);
+        let keys = match connection.tracking.is_some() {
+            true => steps.iter().flat_map(Step::tracked_keys).collect(),
+            false => Vec::new(),
+        };
+        let run = |connection: &mut Connection| {
+            Self::run_steps(&steps, database, db, watches, connection, answers)
+        };
+        connection.reading(keys, run)
+    }
+
+    fn run_steps(
+        steps: &[Step<'_>],
+        database: u32,
+        db: &Db,
+        watches: &Watches,
+        connection: &mut Connection,
+        answers: &mut dyn Answers,
+    ) -> Result<Option<u32>> {
         let bound: Vec<BoundCommand<'_>> = steps.iter().filter_map(Step::bound).collect();
         let mut run_all = |tx: &mut Tx<'_>| {
             if watches.changed(tx.store())? {
                 return Ok(None);
             }
             answers.begin(steps.len());
-            steps.iter().try_for_each(|step| answers.run(step, tx, connection))?;
+            for step in steps {
+                if connection.tracking.is_none() {
+                    answers.run(step, tx, connection)?;
+                    continue;
+                }
+                step.begin_tracked(tx, connection);
+                answers.run(step, tx, connection)?;
+                step.end_tracked(tx);
+            }
             Ok(Some(database))
         };
         let only_reads = bound.iter().all(|command| !command.writes());

@@ -10,7 +10,7 @@ use crate::commands::args::Args;
 use crate::commands::reply::Reply;
 use crate::commands::schema::connection::ConnectionCommand;
 use crate::error::Result;
-use crate::messages::{Inbox, Kind, Message};
+use crate::messages::{Inbox, Kind, Message, Peer};
 use crate::txn::Db;
 
 /// Roughly the memory that a subscription takes beside the bytes of its name: it is in the tables
@@ -22,7 +22,7 @@ const NAME_BYTES: usize = 160;
 pub(super) struct Subscriptions {
     db: Db,
     number: u64,
-    inbox: Arc<Inbox>,
+    peer: Arc<Peer>,
     /// Roughly the memory of the names.
     bytes: usize,
 }
@@ -64,9 +64,9 @@ impl Subscribing {
 }
 
 impl Subscriptions {
-    pub(super) fn new(db: &Db, inbox: &Arc<Inbox>) -> Self {
-        let number = db.store().hub().join(inbox);
-        Self { db: db.clone(), number, inbox: Arc::clone(inbox), bytes: 0 }
+    pub(super) fn new(db: &Db, peer: &Arc<Peer>) -> Self {
+        let number = db.store().hub().join(peer.inbox());
+        Self { db: db.clone(), number, peer: Arc::clone(peer), bytes: 0 }
     }
 
     /// The numbers of channels, patterns and shard channels.
@@ -80,11 +80,17 @@ impl Subscriptions {
     }
 
     /// Runs a command. Its reply is a confirmation for each name; several are an array.
-    pub(super) fn run(&mut self, what: Subscribing, mut args: Args<'_>) -> Reply {
+    pub(super) fn run(&mut self, what: Subscribing, args: Args<'_>) -> Reply {
+        let reply = self.change(what, args);
+        self.peer.set_subscribed(self.counts() != [0; 3]);
+        reply
+    }
+
+    fn change(&mut self, what: Subscribing, mut args: Args<'_>) -> Reply {
         let db = self.db.clone();
         let (hub, names) = (db.store().hub(), args.all());
         if what.begins {
-            self.inbox.reopen();
+            self.peer.inbox().reopen();
         }
         let mut confirmations: Vec<Reply> = if !what.begins && names.is_empty() {
             let (names, left) = hub.unsubscribe_all(what.kind, self.number);
@@ -97,7 +103,7 @@ impl Subscriptions {
         } else {
             let one = |name: &&[u8]| {
                 let (count, changed) = match what.begins {
-                    true => hub.subscribe(what.kind, name, self.number, &self.inbox),
+                    true => hub.subscribe(what.kind, name, self.number, self.peer.inbox()),
                     false => hub.unsubscribe(what.kind, name, self.number),
                 };
                 let cost = if changed { name.len() + NAME_BYTES } else { 0 };
@@ -138,7 +144,43 @@ fn pushed(message: Message) -> Reply {
         Message::Shard { channel, payload } => {
             vec![word("smessage"), bytes(channel), bytes(payload)]
         }
+        Message::Invalidate { keys, by_channel } => {
+            let keys = keys.map_or(Reply::Nil, |keys| {
+                Reply::Array(keys.iter().map(|key| bytes(Arc::clone(key))).collect())
+            });
+            match by_channel {
+                false => vec![word("invalidate"), keys],
+                true => vec![word("message"), word("__redis__:invalidate"), keys],
+            }
+        }
+        Message::BrokenRedirect { to } => {
+            let to = i64::try_from(to).unwrap_or(i64::MAX);
+            vec![word("tracking-redir-broken"), Reply::Int(to)]
+        }
     })
+}
+
+/// Appends a part of a message as version 3 or 2 of the protocol writes it.
+fn encode(reply: &Reply, resp3: bool, out: &mut Vec<u8>) {
+    let head = |mark: char, number: i64, out: &mut Vec<u8>| {
+        out.extend_from_slice(format!("{mark}{number}\r\n").as_bytes());
+    };
+    let count = |len: usize| i64::try_from(len).unwrap_or(i64::MAX);
+    match reply {
+        Reply::Bulk(bytes) => {
+            head('$', count(bytes.len()), out);
+            out.extend_from_slice(bytes);
+            out.extend_from_slice(b"\r\n");
+        }
+        Reply::Int(number) => head(':', *number, out),
+        Reply::Array(items) | Reply::Push(items) => {
+            let is_push = resp3 && matches!(reply, Reply::Push(_));
+            head(if is_push { '>' } else { '*' }, count(items.len()), out);
+            items.iter().for_each(|item| encode(item, resp3, out));
+        }
+        // A message has no other parts.
+        _ => out.extend_from_slice(if resp3 { b"_\r\n" } else { b"$-1\r\n" }),
+    }
 }
 
 impl Session {
@@ -174,6 +216,36 @@ impl Session {
         }
     }
 
+    /// Takes the next message without waiting and appends its bytes on the wire, in version 3 of the
+    /// protocol or 2. The bytes are made once for all subscribers. Returns false if nothing waits,
+    /// and fails as [`Session::wait`] does.
+    pub fn take_message_bytes(&mut self, resp3: bool, out: &mut Vec<u8>) -> Result<bool> {
+        let inbox = self.connection.known_inbox();
+        let Some(published) = inbox.map(|inbox| inbox.take_published()).transpose()?.flatten()
+        else {
+            return Ok(false);
+        };
+        out.extend_from_slice(published.encoded(resp3, |message| {
+            let mut bytes = Vec::new();
+            encode(&pushed(message.clone()), resp3, &mut bytes);
+            bytes
+        }));
+        Ok(true)
+    }
+
+    /// Takes the messages of channels that wait, and then those about cached keys. A server sends
+    /// the first ones before the reply of a command that has just run, and the others after it: then
+    /// a client that has cached a reply learns that it is no longer valid.
+    pub fn take_messages(&mut self) -> Result<(Vec<Reply>, Vec<Reply>)> {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let Some(inbox) = self.connection.known_inbox() else { return Ok((before, after)) };
+        while let Some(message) = inbox.take()? {
+            let list = if message.is_of_cache() { &mut after } else { &mut before };
+            list.push(pushed(message));
+        }
+        Ok((before, after))
+    }
+
     /// Calls `wake` whenever messages begin to wait, from the thread that sends them. It must not
     /// block or call the store.
     pub fn on_message(&mut self, wake: impl Fn() + Send + Sync + 'static) {
@@ -203,6 +275,6 @@ impl Session {
 
     /// Makes messages arrive in this inbox, which the caller keeps to end a wait.
     pub(crate) fn use_inbox(&mut self, inbox: Arc<Inbox>) {
-        self.connection.use_inbox(inbox);
+        self.connection.peer().use_inbox(inbox);
     }
 }

@@ -36,6 +36,7 @@ impl<'h> Listener<'h> {
                 Message::Shard { channel, payload } => {
                     format!("shard {} {}", text(&channel), text(&payload))
                 }
+                other => format!("{other:?}"),
             })
             .collect()
     }

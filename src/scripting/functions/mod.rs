@@ -135,7 +135,7 @@ pub(super) fn command(tx: &mut Tx<'_>, state: &ScriptState, mut args: Args<'_>) 
         }
         "FLUSH" => flush(tx, &mut args),
         "HELP" => Ok(help("FUNCTION", HELP)),
-        "KILL" => kill(state, true),
+        "KILL" => kill(tx, state, true),
         "LIST" => list(tx, state, &mut args),
         "LOAD" => load_command(tx, state, &mut args),
         "RESTORE" => restore(tx, state, &mut args),

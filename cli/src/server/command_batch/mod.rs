@@ -87,7 +87,11 @@ impl CommandBatch {
         candidate: BatchCandidate<'_>,
     ) -> Admission {
         let BatchCandidate { slot, chunk, request, bytes, arguments } = candidate;
-        let alone = client.queue.is_some() || !client.authenticated || client.listens;
+        let alone = client.queue.is_some()
+            || !client.authenticated
+            || client.listens
+            || client.session.tracks()
+            || server.monitors.any();
         if alone || arguments.len() > MAX_ARGUMENTS {
             return Admission::Alone;
         }

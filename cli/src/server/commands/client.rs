@@ -7,9 +7,13 @@ use super::subcommand::Subcommand;
 use crate::server::client::{Client, CloseState, ReplyMode};
 use crate::server::client_list::ClientInfo;
 use crate::server::mailbox::Message;
+use crate::server::session_call::run_in_session;
+use crate::server::subscribing::update_tracking;
 
 const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand::new("CACHING", 3, 3, in_session),
     Subcommand::new("GETNAME", 2, 2, getname),
+    Subcommand::new("GETREDIR", 2, 2, in_session),
     Subcommand::new("ID", 2, 2, id),
     Subcommand::new("INFO", 2, 2, info),
     Subcommand::at_least("KILL", 3, kill),
@@ -18,11 +22,19 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand::new("REPLY", 3, 3, reply),
     Subcommand::new("SETINFO", 4, 4, setinfo),
     Subcommand::new("SETNAME", 3, 3, setname),
+    Subcommand::at_least("TRACKING", 3, in_session),
+    Subcommand::new("TRACKINGINFO", 2, 2, in_session),
     Subcommand::new("UNBLOCK", 3, 4, unblock),
 ];
 
 pub(super) fn client(call: &mut Call<'_, '_>) {
     call.subcommand(SUBCOMMANDS);
+}
+
+/// Runs a subcommand that the session knows.
+fn in_session(call: &mut Call<'_, '_>) {
+    run_in_session(call.server, call.client, call.argv, call.out);
+    update_tracking(call.server, call.client);
 }
 
 fn id(call: &mut Call<'_, '_>) {

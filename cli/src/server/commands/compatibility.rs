@@ -31,7 +31,13 @@ pub(super) fn wait(call: &mut Call<'_, '_>) {
     let limit = (limit > 0).then(|| Duration::from_millis(limit));
     let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
     let timeout_reply = Reply::Int(0);
-    call.client.block(BlockedState { pop: None, deadline, timeout_reply, memory_bytes: 0 });
+    call.client.block(BlockedState {
+        pop: None,
+        script: None,
+        deadline,
+        timeout_reply,
+        memory_bytes: 0,
+    });
 }
 
 pub(super) fn no_cluster(call: &mut Call<'_, '_>) {

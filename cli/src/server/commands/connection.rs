@@ -127,6 +127,7 @@ fn greet(call: &mut Call<'_, '_>) {
 pub(super) fn reset(call: &mut Call<'_, '_>) {
     // Ends a transaction, unwatches all keys, selects database 0.
     let _ = call.client.session.command(&[b"RESET"]);
+    set_monitors(call, false);
     let client = &mut *call.client;
     client.reply_mode = ReplyMode::On;
     client.authenticated = !call.server.settings.needs_password();
@@ -135,8 +136,33 @@ pub(super) fn reset(call: &mut Call<'_, '_>) {
     client.set_protocol(Protocol::Resp2);
     client.sync_with_session();
     crate::server::subscribing::update(client);
+    crate::server::subscribing::update_tracking(call.server, client);
     call.out.set_protocol(Protocol::Resp2);
     call.out.status("RESET");
+}
+
+/// Ends or begins to show the client the commands of others.
+fn set_monitors(call: &mut Call<'_, '_>, monitors: bool) {
+    if std::mem::replace(&mut call.client.monitors, monitors) == monitors {
+        return;
+    }
+    let handle = call.client.info.handle;
+    call.client.info.monitors.store(monitors, std::sync::atomic::Ordering::Relaxed);
+    match monitors {
+        true => call.server.monitors.add(handle),
+        false => call.server.monitors.remove(handle),
+    }
+}
+
+pub(super) fn monitor(call: &mut Call<'_, '_>) {
+    if call.in_transaction {
+        return call.out.error("ERR MONITOR isn't allowed for DENY BLOCKING client");
+    }
+    // As Redis does, a second call has no reply.
+    if !call.client.monitors {
+        set_monitors(call, true);
+        call.out.ok();
+    }
 }
 
 pub(super) fn quit(call: &mut Call<'_, '_>) {

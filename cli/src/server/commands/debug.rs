@@ -36,7 +36,13 @@ fn sleep(call: &mut Call<'_, '_>) {
     }
     let deadline = Instant::now().checked_add(time);
     let timeout_reply = Reply::OK;
-    call.client.block(BlockedState { pop: None, deadline, timeout_reply, memory_bytes: 0 });
+    call.client.block(BlockedState {
+        pop: None,
+        script: None,
+        deadline,
+        timeout_reply,
+        memory_bytes: 0,
+    });
 }
 
 fn object(call: &mut Call<'_, '_>) {

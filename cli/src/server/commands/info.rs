@@ -113,7 +113,7 @@ fn clients(server: &Server, lines: &mut SectionText) {
     let blocked = all.iter().filter(|info| info.blocked.load(Relaxed));
     lines.add("blocked_clients", blocked.count());
     lines.add("pubsub_clients", all.iter().filter(|info| info.is_subscribed()).count());
-    lines.add("tracking_clients", 0);
+    lines.add("tracking_clients", server.db.tracking_counts().clients);
     lines.add("clients_in_timeout_table", 0);
 }
 
@@ -168,6 +168,10 @@ fn stats(server: &Server, lines: &mut SectionText) {
     lines.add("evicted_clients", sum(server, |c| &c.evicted));
     lines.add("evicted_keys", 0);
     lines.add("expired_keys", stat(server, "cleaner_deleted"));
+    let tracking = server.db.tracking_counts();
+    lines.add("tracking_total_keys", tracking.keys);
+    lines.add("tracking_total_items", tracking.items);
+    lines.add("tracking_total_prefixes", tracking.prefixes);
     let [channels, patterns, shards] = server.db.channel_counts();
     lines.add("pubsub_channels", channels);
     lines.add("pubsub_patterns", patterns);

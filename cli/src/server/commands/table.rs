@@ -96,7 +96,8 @@ const SERVER_COMMANDS: &[ServerCommand] = &[
         "CLIENT",
         -2,
         "ID | GETNAME | SETNAME name | INFO | LIST | KILL … | UNBLOCK id | NO-EVICT ON | OFF | \
-         REPLY ON | OFF | SKIP | SETINFO attribute value",
+         REPLY ON | OFF | SKIP | SETINFO attribute value | TRACKING ON | OFF … | TRACKINGINFO | \
+         CACHING YES | NO | GETREDIR",
         "Asks for and changes connections.",
         client::client,
     ),
@@ -152,6 +153,13 @@ const SERVER_COMMANDS: &[ServerCommand] = &[
         persistence::lastsave,
     ),
     ServerCommand::new("LOLWUT", -1, "[VERSION version]", "The version.", compatibility::lolwut),
+    ServerCommand::new(
+        "MONITOR",
+        1,
+        "",
+        "Shows every command that clients run.",
+        connection::monitor,
+    ),
     ServerCommand::new("QUIT", -1, "", "Closes the connection.", connection::quit)
         .before_auth()
         .never_queued(),

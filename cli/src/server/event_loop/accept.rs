@@ -80,7 +80,8 @@ impl EventLoop {
         }
         let (server, now_ms) = (&self.server, self.server.now_ms());
         let (address, local_address) = stream.addresses(listener);
-        let handle = ClientHandle { event_loop: self.index, slot, id: server.clients.next_id() };
+        let session = server.db.session();
+        let handle = ClientHandle { event_loop: self.index, slot, id: session.id() };
         let info = Arc::new(ClientInfo {
             address,
             local_address,
@@ -93,7 +94,7 @@ impl EventLoop {
             counters.connections.add(1);
         }
         let authenticated = !server.settings.needs_password();
-        let client = Client::new(info, server.db.session(), authenticated);
+        let client = Client::new(info, session, authenticated);
         let connection = Some(Box::new(Connection::new(stream, client)));
         match self.connections.get_mut(slot) {
             Some(place) => *place = connection,

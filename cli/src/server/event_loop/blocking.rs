@@ -11,6 +11,7 @@ use crate::server::client::{BlockedState, CloseState};
 use crate::server::client_list::ClientHandle;
 use crate::server::connection::Connection;
 use crate::server::mailbox::{Mailbox, Message};
+use crate::server::subscribing::listen;
 
 /// Ends a wait without an element and returns the reply; `None` if the client has just been served
 /// and its reply is in the mailbox.
@@ -27,7 +28,21 @@ impl EventLoop {
             match message {
                 Message::NewConnection(stream, listener) => self.adopt(stream, &listener),
                 Message::Deliver { to, wait, reply } => self.deliver(to, wait, &reply),
+                Message::ScriptDone { to, wait, reply } => self.finish_script(to, wait, &reply),
                 Message::Mail(handle) => self.receive_mail(handle),
+                Message::Line { to, line } => {
+                    let limit = self.server.settings.monitor_limit();
+                    if let Some(connection) = self.connection(to) {
+                        connection.append_line(&line, limit);
+                        self.finish_turn(to.slot);
+                    }
+                }
+                Message::Listen(handle) => {
+                    let server = std::sync::Arc::clone(&self.server);
+                    if let Some(connection) = self.connection(handle) {
+                        listen(&server, &mut connection.client);
+                    }
+                }
                 Message::Unblock { to, with_error } => self.unblock(to, with_error),
                 Message::Kill(handle) => {
                     if let Some(connection) = self.connection(handle) {
@@ -64,6 +79,16 @@ impl EventLoop {
         // The thread that served this client popped the element on its behalf.
         connection.client.has_written = true;
         self.unblock_with(handle.slot, |out| out.reply(reply));
+    }
+
+    /// Answers a client whose script ran on a thread of its own.
+    fn finish_script(&mut self, handle: ClientHandle, wait: u64, reply: &Reply) {
+        let Some(connection) = self.connection(handle) else { return };
+        let blocked = connection.client.blocked.as_ref();
+        if blocked.and_then(|blocked| blocked.script) == Some(wait) {
+            connection.client.has_written = true;
+            self.unblock_with(handle.slot, |out| out.reply(reply));
+        }
     }
 
     fn unblock(&mut self, handle: ClientHandle, with_error: bool) {

@@ -99,6 +99,9 @@ impl EventLoop {
         let id = connection.client.id();
         connection.stream.deregister(self.poll.registry());
         self.server.clients.remove(id);
+        if connection.client.monitors {
+            self.server.monitors.remove(connection.client.info.handle);
+        }
         if let Some(blocked) = connection.client.blocked.take()
             && let Some(at) = blocked.deadline
         {
