@@ -157,6 +157,10 @@ torture-server:
 	LSMKV_WIRE_COMMANDS=$(or $(N),1000000) LSMKV_SERVER_KILLS=200 LSMKV_RESTART_MB=1000 LSMKV_SIEGE=long \
 		LSMKV_PUBLISHES=600 LSMKV_THOUSAND_CHANNELS=1000 \
 		$(CARGO) test --release -p lsmkv-cli --test server
+# Memory of `lsmkv serve` under 40 million commands of ten kinds, and while it is idle for ten minutes.
+memory-serve:
+	LSMKV_SERVE_BUDGET=128 LSMKV_SERVE_COMMANDS=$(or $(N),40000000) LSMKV_SERVE_IDLE=600 \
+		$(CARGO) test --release -p lsmkv-cli --test server memory_stays_near -- --nocapture
 torture-full-disk:
 	LSMKV_FULL_DISK_MB=300 LSMKV_FULL_DISK_KILLS=$(or $(N),100) $(LONG) full_disk
 torture-kill:

@@ -34,6 +34,6 @@ pub use reply::Reply;
 pub use schema::connection::ConnectionCommand;
 pub use schema::spec::KeyPositions;
 pub(crate) use scripts::ScriptEngine;
-pub use session::Session;
+pub use session::{AbandonedCommands, Session};
 pub use sink::{Head, ReplySink};
 pub(crate) use write_to::{InPairs, WriteTo};

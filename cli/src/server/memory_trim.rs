@@ -1,36 +1,44 @@
-//! Returns the memory of large buffers to the system, even if the server falls idle after them.
+//! Gives free memory back to the system, from a thread of its own.
 //!
-//! The allocator keeps freed memory for a second, and looks for older memory only when it frees a
-//! large block. An idle server would keep the memory of long replies forever. So for some seconds
-//! after a large buffer, the server frees a large block from time to time.
+//! The allocator keeps freed memory for a second. Then the thread that happens to free more gives all
+//! of it back at once: milliseconds for what a long reply or transaction took, on an event loop. And
+//! an idle server would keep it for ever. So this thread does it, and always before that second.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
-/// A buffer of at least this many bytes is large.
-pub(crate) const LARGE_BUFFER: usize = 1 << 20;
-/// The size of a block that the allocator purges at once. It is never written, so it costs nothing.
-const BLOCK_BYTES: usize = 8 << 20;
-/// The time after the last large buffer in which to trim.
-const TRIM_MS: u64 = 5000;
+/// The time between two times that memory is given back.
+const INTERVAL: Duration = Duration::from_millis(100);
 
-/// The time of the last large buffer.
-#[derive(Debug, Default)]
+/// The thread. Dropping this value ends it.
 pub(crate) struct MemoryTrim {
-    /// Milliseconds since the server started; zero: never.
-    last_large_ms: AtomicU64,
+    /// Carries no message: dropping it tells the thread to end.
+    alive: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl MemoryTrim {
-    /// Records that there is a large buffer now.
-    pub(crate) fn note_large_buffer(&self, now_ms: u64) {
-        self.last_large_ms.store(now_ms.max(1), Ordering::Relaxed);
+    pub(crate) fn start() -> std::io::Result<Self> {
+        let (alive, ended) = channel();
+        let thread = std::thread::Builder::new().name("lsmkv-trim".to_owned());
+        let thread = thread.spawn(move || trim_until(&ended))?;
+        Ok(Self { alive: Some(alive), thread: Some(thread) })
     }
+}
 
-    /// Makes the allocator return free memory if there may be some.
-    pub(crate) fn trim(&self, now_ms: u64) {
-        let last_large_ms = self.last_large_ms.load(Ordering::Relaxed);
-        if last_large_ms > 0 && now_ms.saturating_sub(last_large_ms) < TRIM_MS {
-            drop(std::hint::black_box(Vec::<u8>::with_capacity(BLOCK_BYTES)));
+fn trim_until(ended: &Receiver<()>) {
+    while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        crate::allocator::give_back();
+    }
+}
+
+impl Drop for MemoryTrim {
+    fn drop(&mut self) {
+        self.alive = None;
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has already reported it.
+            let _ = thread.join();
         }
     }
 }

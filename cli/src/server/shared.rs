@@ -15,7 +15,6 @@ use super::counters::Counters;
 use super::keyspace_sample::KeyspaceSampler;
 use super::log::LogThrottle;
 use super::mailbox::{Mailbox, Mailboxes, Message};
-use super::memory_trim::MemoryTrim;
 use super::settings::Settings;
 
 /// The server: store, settings, clients, statistics.
@@ -25,7 +24,6 @@ pub(crate) struct Server {
     pub(crate) settings: Settings,
     pub(crate) commands: CommandTable,
     pub(crate) clients: ClientList,
-    pub(crate) memory_trim: MemoryTrim,
     /// One for each event loop.
     pub(crate) counters: Vec<Counters>,
     /// Shared with calls of the library that deliver to a client.
@@ -57,7 +55,6 @@ impl Server {
             settings,
             commands,
             clients: ClientList::default(),
-            memory_trim: MemoryTrim::default(),
             counters,
             mailboxes: Arc::default(),
             started: Instant::now(),

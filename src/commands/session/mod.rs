@@ -3,10 +3,14 @@
 //!
 //! - `connection`: commands that concern only the connection;
 //! - `subscriptions`: channels that the connection listens to, and their messages;
-//! - `queue`: the commands between MULTI and EXEC, and how EXEC runs them.
+//! - `queue`: the commands between MULTI and EXEC, and how EXEC runs them;
+//! - `queue_chunk`: a piece of them;
+//! - `abandoned`: those of a transaction that never runs.
 
+mod abandoned;
 mod connection;
 mod queue;
+mod queue_chunk;
 mod subscriptions;
 
 use super::args::{Args, wrong_number};
@@ -18,6 +22,7 @@ use super::sink::ReplySink;
 use crate::error::Result;
 use crate::txn::Db;
 use crate::txn::watch::Watches;
+pub use abandoned::AbandonedCommands;
 use connection::Connection;
 pub(super) use connection::database;
 use queue::{Answers, Into, Queue, Queued};
