@@ -74,6 +74,8 @@ pub struct BlockCache {
     capacity: AtomicU64,
     /// The size of the largest block that was seen lately, if it was large.
     largest: AtomicU64,
+    /// The bytes that the caller wants for something else.
+    lent: AtomicU64,
     hits: Counter,
     misses: Counter,
 }
@@ -87,6 +89,7 @@ impl BlockCache {
             blocks: Cache::with_weighter(items, capacity, Bytes),
             capacity: AtomicU64::new(capacity),
             largest: AtomicU64::new(0),
+            lent: AtomicU64::new(0),
             hits: Counter::default(),
             misses: Counter::default(),
         }
@@ -129,9 +132,19 @@ impl BlockCache {
 
     /// Takes back the room for large blocks, step by step, unless more of them come.
     pub fn forget_large_blocks(&self) {
-        let half =
-            |size: u64| (size > 0).then(|| if size < 2 * LARGE_BLOCK { 0 } else { size / 2 });
+        let half = |size: u64| match size {
+            0 => None,
+            size if size < 2 * LARGE_BLOCK => Some(0),
+            size => Some(size / 2),
+        };
         if self.largest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, half).is_ok() {
+            self.apply_capacity();
+        }
+    }
+
+    /// Leaves `bytes` of the capacity unused, but keeps an eighth of it, until the next call.
+    pub fn lend(&self, bytes: u64) {
+        if self.lent.swap(bytes, Ordering::Relaxed) != bytes {
             self.apply_capacity();
         }
     }
@@ -139,7 +152,9 @@ impl BlockCache {
     fn apply_capacity(&self) {
         let capacity = self.capacity();
         let beside = self.largest.load(Ordering::Relaxed).saturating_mul(BLOCKS_BESIDE);
-        self.blocks.set_capacity(capacity - beside.min(capacity / 2));
+        let lent = self.lent.load(Ordering::Relaxed);
+        let left = capacity - beside.min(capacity / 2);
+        self.blocks.set_capacity(left.saturating_sub(lent).max(capacity / 8));
     }
 
     /// Memory of the cached blocks, in bytes.
@@ -207,6 +222,21 @@ mod tests {
         // Half of the capacity at most, however large they are.
         cache.insert(3, 0, block(10 << 20));
         assert!((1..=32 << 20).contains(&cache.used()), "{}", cache.used());
+    }
+
+    #[test]
+    fn what_is_lent_stays_unused_and_an_eighth_is_kept() {
+        let cache = BlockCache::new(8 << 20);
+        let fill = || (0..4000).for_each(|i| cache.insert(1, i, block(4000)));
+        fill();
+        cache.lend(3 << 20);
+        assert!((4 << 20..=5 << 20).contains(&cache.used()), "{}", cache.used());
+        cache.lend(u64::MAX);
+        fill();
+        assert!((512 << 10..=1 << 20).contains(&cache.used()), "{}", cache.used());
+        cache.lend(0);
+        fill();
+        assert!(cache.used() > 6 << 20, "{}", cache.used());
     }
 
     #[test]
