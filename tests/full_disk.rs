@@ -206,6 +206,9 @@ fn story(mount: &Mount, mb: u64, percent: u64) {
     db.close().unwrap();
 }
 
+/// The commands for what a round has written.
+type Lines = fn(u64) -> Vec<String>;
+
 /// A collection of each kind and strings that expire, until the disk is full; each kind of command
 /// that frees space takes its share away, and writes come back.
 fn story_of_other_commands(mount: &Mount, mb: u64) {
@@ -216,7 +219,7 @@ fn story_of_other_commands(mount: &Mount, mb: u64) {
         rounds += 1;
     }
     assert!(rounds > 0);
-    let frees: [(&str, fn(u64) -> Vec<String>); 5] = [
+    let frees: [(&str, Lines); 5] = [
         ("LPOP", |round| vec![format!("LPOP list{round} {PER_ROUND}")]),
         ("SPOP", |round| vec![format!("SPOP set{round} {PER_ROUND}")]),
         ("ZPOPMIN", |round| vec![format!("ZPOPMIN ranking{round} {PER_ROUND}")]),
