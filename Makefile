@@ -26,7 +26,7 @@ INCLUDES := -Iinclude -Ibindings/cpp
 
 .PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server \
 	torture loom shuttle miri sanitizers coverage fuzz deny generate install uninstall clean setup \
-	figures compat \
+	figures compat latency memory-serve \
 	instructions instructions-accept
 
 # cargo uses all cores by itself, and its builds write to the same files.
@@ -140,6 +140,16 @@ bench-commits:
 bench-server: cli
 	bench/server.sh $(PROGRAM)
 
+# Waits of single GETs and SETs under a mixed load, beside RocksDB, through the C functions of both; N is
+# the number of seconds of each.
+LATENCY := $(TARGET)/latency
+latency: shared
+	scripts/setup-bench.sh
+	rm -rf $(LATENCY) && mkdir -p $(LATENCY)
+	$(CC) $(CFLAGS) -std=c99 $(INCLUDES) bench/latency/latency.c -o $(LATENCY)/latency \
+		-L$(dir $(SHARED)) -llsmkv -lrocksdb
+	LD_LIBRARY_PATH=$(dir $(SHARED)) $(LATENCY)/latency $(LATENCY) $(or $(N),60)
+
 # The long forms of the reliability tests (docs/RELIABILITY.md), which take hours.
 LONG := $(CARGO) test --release --test
 torture: torture-model torture-power-cut torture-io-sweep torture-corruption torture-kill \
@@ -157,6 +167,10 @@ torture-server:
 	LSMKV_WIRE_COMMANDS=$(or $(N),1000000) LSMKV_SERVER_KILLS=200 LSMKV_RESTART_MB=1000 LSMKV_SIEGE=long \
 		LSMKV_PUBLISHES=600 LSMKV_THOUSAND_CHANNELS=1000 \
 		$(CARGO) test --release -p lsmkv-cli --test server
+# Memory of `lsmkv serve` under 40 million commands of ten kinds, and while it is idle for ten minutes.
+memory-serve:
+	LSMKV_SERVE_BUDGET=128 LSMKV_SERVE_COMMANDS=$(or $(N),40000000) LSMKV_SERVE_IDLE=600 \
+		$(CARGO) test --release -p lsmkv-cli --test server memory_is_bounded -- --nocapture
 torture-full-disk:
 	LSMKV_FULL_DISK_MB=300 LSMKV_FULL_DISK_KILLS=$(or $(N),100) $(LONG) full_disk
 torture-kill:

@@ -50,9 +50,9 @@ pub mod types;
 
 pub use admin::{Stat, StatValue, TableInfo};
 pub use commands::{
-    Batch, BlockingPop, Call, CommandInfo, ConnectionCommand, Head, KeyPositions, PopOutcome,
-    Reply, ReplySink, Session, SessionCommandInfo, SessionTrackingState, WaitingPop, commands,
-    session_commands,
+    AbandonedCommands, Batch, BlockingPop, Call, CommandInfo, ConnectionCommand, Head,
+    KeyPositions, PopOutcome, Reply, ReplySink, Session, SessionCommandInfo, SessionTrackingState,
+    WaitingPop, commands, session_commands,
 };
 pub use engine::CacheFill;
 pub use error::{Error, ErrorKind, Result};

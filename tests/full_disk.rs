@@ -25,7 +25,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lsmkv::io::splitmix::SplitMix64;
-use lsmkv::{Db, ErrorKind, Options};
+use lsmkv::{Db, ErrorKind, Options, Reply};
 use programs::skip;
 
 const CHILD_DIR: &str = "LSMKV_TEST_FULL_DISK_DIR";
@@ -204,6 +204,82 @@ fn story(mount: &Mount, mb: u64, percent: u64) {
     delete(&db, 0..end, 100, |_| ());
     resumes(&db, Duration::from_secs(5));
     db.close().unwrap();
+}
+
+/// The commands for what a round has written.
+type Lines = fn(u64) -> Vec<String>;
+
+/// A collection of each kind and strings that expire, until the disk is full; each kind of command
+/// that frees space takes its share away, and writes come back.
+fn story_of_other_commands(mount: &Mount, mb: u64) {
+    const PER_ROUND: u64 = 200;
+    let db = open(mount, mb);
+    let mut rounds = 0;
+    while fill_round(&db, rounds, PER_ROUND).is_ok() {
+        rounds += 1;
+    }
+    assert!(rounds > 0);
+    let frees: [(&str, Lines); 5] = [
+        ("LPOP", |round| vec![format!("LPOP list{round} {PER_ROUND}")]),
+        ("SPOP", |round| vec![format!("SPOP set{round} {PER_ROUND}")]),
+        ("ZPOPMIN", |round| vec![format!("ZPOPMIN ranking{round} {PER_ROUND}")]),
+        ("LTRIM", |round| vec![format!("LTRIM trimmed{round} 1 0")]),
+        ("EXPIRE", |round| {
+            (0..PER_ROUND).map(|i| format!("EXPIRE string{round}:{i} -1")).collect()
+        }),
+    ];
+    for (name, free) in frees {
+        for line in (0..=rounds).flat_map(free) {
+            let reply = say(&db, &line, None);
+            let reply = reply.unwrap_or_else(|error| panic!("{line} was refused: {error:?}"));
+            assert!(!matches!(reply, Reply::Error(_)), "{line}: {reply:?}");
+        }
+        let resumed = resumes(&db, Duration::from_secs(5));
+        println!("{mb} MB, {rounds} rounds: writes came back {resumed:?} after {name}");
+        while fill_round(&db, rounds, PER_ROUND).is_ok() {
+            rounds += 1;
+        }
+    }
+    check(&db, "after other commands");
+    say(&db, "FLUSHALL", None).unwrap();
+    resumes(&db, Duration::from_secs(5));
+    check(&db, "after FLUSHALL");
+    db.close().unwrap();
+    let db = open(mount, mb);
+    assert_eq!(db.get(b"new:0").unwrap().unwrap(), value(0));
+    check(&db, "reopened");
+    db.close().unwrap();
+}
+
+/// Runs a command, with an argument more if there is one.
+fn say(db: &Db, line: &str, last: Option<&[u8]>) -> lsmkv::Result<Reply> {
+    let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).chain(last).collect();
+    db.command(&words)
+}
+
+/// Adds an element to a collection of each kind, and a string, `elements` times.
+fn fill_round(db: &Db, round: u64, elements: u64) -> lsmkv::Result<()> {
+    for i in 0..elements {
+        let element = value(round * elements + i);
+        for line in [
+            format!("RPUSH list{round}"),
+            format!("SADD set{round}"),
+            format!("ZADD ranking{round} {i}"),
+            format!("RPUSH trimmed{round}"),
+            format!("SET string{round}:{i}"),
+        ] {
+            say(db, &line, Some(&element))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn pops_trims_expiry_and_flushall_bring_writes_back() {
+    match Mount::tmpfs(megabytes()) {
+        Some(mount) => story_of_other_commands(&mount, megabytes()),
+        None => skip("full_disk::other_commands", "a file system cannot be mounted here"),
+    }
 }
 
 fn on(mount: Option<Mount>, name: &str, mb: u64, percent: u64) {

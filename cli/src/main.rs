@@ -1,5 +1,6 @@
 //! `lsmkv` at the command line. Every subcommand is a module; this file only starts one.
 
+mod allocator;
 mod command_line;
 mod failure;
 #[cfg(test)]
@@ -19,9 +20,6 @@ use clap::Parser as _;
 
 /// The exit status of a program stopped by Ctrl-C, as shells report it.
 const STOPPED: u8 = 130;
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match command_line::CommandLine::parse().run() {

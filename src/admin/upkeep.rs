@@ -75,6 +75,13 @@ impl Db {
         self.store().stat(name)
     }
 
+    /// Makes the block cache smaller by `bytes`, down to an eighth of its share of the memory budget,
+    /// until the next call. A program whose memory is limited as a whole gives way in this manner to
+    /// what else it needs: buffers of its own, or memory that its allocator holds back.
+    pub fn lend_cache(&self, bytes: u64) {
+        self.store().engine().lend_cache(bytes);
+    }
+
     /// Refuses writes until the store is opened again; reads go on.
     pub fn degrade(&self, cause: &Error) {
         self.store().engine().degrade(cause);

@@ -37,6 +37,6 @@ pub(crate) use reply_builder::ReplyBuilder;
 pub use schema::connection::ConnectionCommand;
 pub use schema::spec::KeyPositions;
 pub(crate) use scripts::ScriptEngine;
-pub use session::{Session, SessionTrackingState};
+pub use session::{AbandonedCommands, Session, SessionTrackingState};
 pub use sink::{Head, ReplySink};
 pub(crate) use write_to::{InPairs, WriteTo};

@@ -25,6 +25,8 @@ const RETRY: Duration = Duration::from_millis(100);
 const ROUND: Duration = Duration::from_millis(200);
 /// How often the maintenance thread runs otherwise.
 const QUIET_ROUND: Duration = Duration::from_secs(2);
+/// The block cache leaves room for large blocks for about this long after the last one.
+const LARGE_BLOCKS_MEMORY: Duration = Duration::from_secs(10);
 /// Sleep of a thread that is woken when there is work.
 const UNTIL_WOKEN: Duration = Duration::from_secs(3600);
 
@@ -121,6 +123,7 @@ impl Core {
 
     fn maintenance_loop(&self) {
         let (mut last_sync, mut last_sequence) = (Instant::now(), 0);
+        let mut last_forgotten = last_sync;
         let Some(log) = &self.log else { return };
         while !self.work.is_stopping() {
             let interval = self.options.sync == SyncMode::Interval
@@ -144,6 +147,10 @@ impl Core {
                     // A failure has degraded the store, and writers get the error.
                     let _ = log.sync_all();
                 }
+            }
+            if last_forgotten.elapsed() >= LARGE_BLOCKS_MEMORY {
+                last_forgotten = Instant::now();
+                self.cache.forget_large_blocks();
             }
             self.adjust_memory();
             self.schedule_garbage_estimates();

@@ -86,6 +86,11 @@ impl Engine {
         self.core.health.cause().cloned()
     }
 
+    /// Leaves `bytes` of the block cache's share of the memory budget unused until the next call.
+    pub fn lend_cache(&self, bytes: u64) {
+        self.core.cache.lend(bytes);
+    }
+
     /// Turns writes off until the store is opened again.
     pub fn degrade(&self, cause: &Error) {
         let _ = self.core.health.degrade(cause);

@@ -10,8 +10,8 @@ use crate::engine::core::Core;
 use crate::engine::sstable::Table;
 
 impl Core {
-    /// Adapts the block cache to the memory that filters and indexes take. Called after
-    /// compactions, and periodically.
+    /// Adapts the block cache to the memory that filters and indexes take, and to how large blocks
+    /// are. Called after compactions, and periodically.
     pub(crate) fn adjust_memory(&self) {
         let share = self.limits.table_memory;
         let tables = self.open_tables();

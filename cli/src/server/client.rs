@@ -112,7 +112,7 @@ impl Client {
         if !self.session.in_multi() {
             self.queue = None;
         }
-        let queued = self.queue.as_ref().map_or(-1, |queue| queue.commands.len() as i64);
+        let queued = self.queue.as_ref().map_or(-1, |queue| queue.len() as i64);
         self.info.queued.store(queued, Ordering::Relaxed);
         self.info.database.store(self.session.db().database(), Ordering::Relaxed);
     }

@@ -215,6 +215,11 @@ impl ClientList {
         Some(granted)
     }
 
+    /// The memory of all clients.
+    pub(crate) fn buffered(&self) -> usize {
+        self.all.lock().values().map(|info| info.buffered()).sum()
+    }
+
     pub(crate) fn list(&self) -> Vec<Arc<ClientInfo>> {
         self.all.lock().values().cloned().collect()
     }

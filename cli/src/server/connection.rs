@@ -5,8 +5,8 @@
 //! client is blocked or has too many unread replies. Then its requests stay in the socket, and only
 //! this client waits. An idle connection owns no buffers.
 //!
-//! A turn that received or replied many bytes, or ran a slow command, was long. The event loop gives
-//! fewer turns to the connections with long turns.
+//! A turn that received or replied many bytes, left some unread for the sake of others, or ran a slow
+//! command, was long. The event loop gives fewer turns to the connections with long turns.
 //!
 //! Only the thread of its event loop uses a connection.
 
@@ -70,6 +70,8 @@ pub(crate) struct Connection {
     short_turns_due: u8,
     /// Whether the current turn ran a slow command.
     ran_slow_command: bool,
+    /// Whether the current turn left bytes in the socket for the sake of others.
+    was_cut_short: bool,
     /// The bytes by which the published memory use grew since the event loop last asked.
     memory_growth: usize,
     /// Whether the connection is in the event loop's ready list.
@@ -88,6 +90,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) slot: usize,
     /// Whether other connections with short turns are active.
     pub(crate) is_shared: bool,
+    /// Whether many connections have a turn in this round.
+    pub(crate) is_crowded: bool,
     pub(crate) now_ms: u64,
 }
 
@@ -116,8 +120,10 @@ impl Connection {
             parsing: None,
             batched: 0,
             received: 0,
-            short_turns_due: 0,
+            // Nobody knows yet what it will send: many new ones at once must not delay the others.
+            short_turns_due: 1,
             ran_slow_command: false,
+            was_cut_short: false,
             memory_growth: 0,
             is_ready: false,
             has_pending_reply: false,
@@ -127,7 +133,7 @@ impl Connection {
     /// Reads once and runs the requests. After `NeedsBatch` the caller runs the batch and calls
     /// `resume`.
     pub(crate) fn turn(&mut self, turn: &mut Turn<'_>) -> TurnOutcome {
-        (self.received, self.ran_slow_command) = (0, false);
+        (self.received, self.ran_slow_command, self.was_cut_short) = (0, false, false);
         self.receive_messages();
         let outcome = self.run_received(turn);
         if outcome == TurnOutcome::NeedsBatch || !self.readable || !self.may_read() {
@@ -243,7 +249,7 @@ impl Connection {
     fn receive(&mut self, turn: &mut Turn<'_>) {
         // What is left of a small request may stand before more of them; of a large one, more is read.
         let is_small = self.query_buffer.len() < SHARED_CHUNK_BYTES;
-        let is_shared = turn.is_shared && is_small && self.had_long_turn();
+        let is_shared = is_small && (turn.is_crowded || (turn.is_shared && self.had_long_turn()));
         match turn.input.read(&mut self.stream, is_shared) {
             Ok((chunk, full)) => {
                 let len = turn.input.bytes(chunk).len();
@@ -254,6 +260,7 @@ impl Connection {
                 self.readable = self.peer_closed || full;
                 turn.counters.input_bytes.add(len as u64);
                 self.received = len;
+                self.was_cut_short = is_shared && full;
                 self.client.info.active_ms.store(turn.now_ms, Relaxed);
                 self.take_chunk(chunk, turn.input);
             }
@@ -407,7 +414,8 @@ impl Connection {
             return;
         }
         let bytes = self.received + self.unsent_bytes();
-        self.short_turns_due = match bytes > LONG_TURN_BYTES || self.ran_slow_command {
+        let was_long = bytes > LONG_TURN_BYTES || self.ran_slow_command || self.was_cut_short;
+        self.short_turns_due = match was_long {
             true => LONG_TURN_MEMORY,
             false => self.short_turns_due.saturating_sub(1),
         };

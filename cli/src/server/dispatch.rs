@@ -20,7 +20,6 @@ use super::session_call::{queue_in_session, run_in_session, write_failure};
 use super::shared::Server;
 use super::subscribing::{self, pong, run_subscribe};
 use super::transaction::exec;
-use super::transaction_queue::QueuedCommand;
 use crate::resp::{Protocol, Writer};
 
 /// Runs `argv`, which has at least a name, and appends the reply to `out`. Returns how long it took,
@@ -252,7 +251,7 @@ fn queue_store_command(
 ) {
     let queued = queue_in_session(server, client, argv, out);
     if let Some(queue) = client.queue.as_mut().filter(|_| queued) {
-        queue.push(QueuedCommand::Session);
+        queue.push_of_session();
         queue.writes |= entry.writes;
     }
     client.sync_with_session();
@@ -287,7 +286,7 @@ fn run_session_command(
         SessionRole::Discard | SessionRole::Subscribe | SessionRole::Ping | SessionRole::Other => {
             let queued = queue_in_session(server, client, argv, out);
             if let Some(queue) = client.queue.as_mut().filter(|_| queued) {
-                queue.push(QueuedCommand::Session);
+                queue.push_of_session();
                 queue.subscribes |= role == SessionRole::Subscribe;
             }
         }
@@ -296,14 +295,9 @@ fn run_session_command(
 }
 
 /// Queues a command that the session does not know, if the client is between MULTI and EXEC.
-fn queue_in_server(
-    client: &mut Client,
-    argv: &[&[u8]],
-    command: QueuedCommand,
-    out: &mut Writer<'_>,
-) {
+fn queue_in_server(client: &mut Client, handler: usize, argv: &[&[u8]], out: &mut Writer<'_>) {
     if let Some(queue) = &mut client.queue {
-        queue.push_with_arguments(command, argv);
+        queue.push(handler, argv);
         out.status("QUEUED");
     }
     client.sync_with_session();
@@ -323,15 +317,13 @@ fn run_server_command(
     if client.queue.is_some() && subscribing::is_of_session(entry, argv) {
         let queued = queue_in_session(server, client, argv, out);
         if let Some(queue) = client.queue.as_mut().filter(|_| queued) {
-            queue.push(QueuedCommand::Session);
+            queue.push_of_session();
             queue.subscribes = true;
         }
         return client.sync_with_session();
     }
     if client.queue.is_some() && !entry.never_queued {
-        let words = argv.iter().map(|word| word.to_vec()).collect();
-        let queued = QueuedCommand::Server { handler, argv: words };
-        return queue_in_server(client, argv, queued, out);
+        return queue_in_server(client, handler, argv, out);
     }
     commands::run(handler, &mut Call { server, client, argv, out, in_transaction: false });
 }

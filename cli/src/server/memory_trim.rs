@@ -1,36 +1,87 @@
-//! Returns the memory of large buffers to the system, even if the server falls idle after them.
+//! Gives free memory back to the system, and keeps the process near its budget, from a thread of its
+//! own.
 //!
-//! The allocator keeps freed memory for a second, and looks for older memory only when it frees a
-//! large block. An idle server would keep the memory of long replies forever. So for some seconds
-//! after a large buffer, the server frees a large block from time to time.
+//! The allocator keeps freed memory for a second. Then the thread that happens to free more gives all
+//! of it back at once: milliseconds for what a long reply or transaction took, on an event loop. And
+//! an idle server would keep it for ever. So this thread does it, and always before that second.
+//!
+//! What the allocator cannot give back, because something in use lies between, is memory beyond the
+//! budget that the store knows nothing of. The block cache makes room for it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
-/// A buffer of at least this many bytes is large.
-pub(crate) const LARGE_BUFFER: usize = 1 << 20;
-/// The size of a block that the allocator purges at once. It is never written, so it costs nothing.
-const BLOCK_BYTES: usize = 8 << 20;
-/// The time after the last large buffer in which to trim.
-const TRIM_MS: u64 = 5000;
+use super::commands::process_bytes;
+use super::shared::Server;
 
-/// The time of the last large buffer.
-#[derive(Debug, Default)]
+/// The time between two times that memory is given back.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// The thread. Dropping this value ends it.
 pub(crate) struct MemoryTrim {
-    /// Milliseconds since the server started; zero: never.
-    last_large_ms: AtomicU64,
+    /// Carries no message: dropping it tells the thread to end.
+    alive: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl MemoryTrim {
-    /// Records that there is a large buffer now.
-    pub(crate) fn note_large_buffer(&self, now_ms: u64) {
-        self.last_large_ms.store(now_ms.max(1), Ordering::Relaxed);
+    pub(crate) fn start(server: &Arc<Server>, budget: u64) -> std::io::Result<Self> {
+        let (alive, ended) = channel();
+        let server = Arc::clone(server);
+        let thread = std::thread::Builder::new().name("lsmkv-trim".to_owned());
+        let thread = thread.spawn(move || trim_until(&ended, &server, budget))?;
+        Ok(Self { alive: Some(alive), thread: Some(thread) })
     }
+}
 
-    /// Makes the allocator return free memory if there may be some.
-    pub(crate) fn trim(&self, now_ms: u64) {
-        let last_large_ms = self.last_large_ms.load(Ordering::Relaxed);
-        if last_large_ms > 0 && now_ms.saturating_sub(last_large_ms) < TRIM_MS {
-            drop(std::hint::black_box(Vec::<u8>::with_capacity(BLOCK_BYTES)));
+fn trim_until(ended: &Receiver<()>, server: &Server, budget: u64) {
+    let mut lent = 0;
+    while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        crate::allocator::give_back();
+        if let Some(resident) = process_bytes("VmRSS:") {
+            let clients = server.clients.buffered() as u64;
+            lent = next_lent(lent, resident.saturating_sub(clients), budget);
+            server.db.lend_cache(lent);
         }
+    }
+}
+
+/// How much smaller the block cache is to be, if it is smaller by `lent` now and the process has
+/// `resident` bytes: quickly more while little of the budget is left, because flushes and merges need
+/// that from one moment to the next; slowly less afterwards.
+fn next_lent(lent: u64, resident: u64, budget: u64) -> u64 {
+    let aim = budget / 8 * 7;
+    match resident.checked_sub(aim) {
+        Some(excess) => lent.saturating_add(excess / 2).min(budget),
+        None if aim - resident > budget / 8 => lent.saturating_sub(budget / 256),
+        None => lent,
+    }
+}
+
+impl Drop for MemoryTrim {
+    fn drop(&mut self) {
+        self.alive = None;
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has already reported it.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_lent;
+
+    #[test]
+    fn the_cache_makes_room_quickly_and_comes_back_slowly() {
+        let (budget, aim) = (128 << 20, 112 << 20);
+        assert_eq!(next_lent(0, aim, budget), 0);
+        assert_eq!(next_lent(0, aim + 1000, budget), 500);
+        assert_eq!(next_lent(500, budget * 9, budget), budget, "no more than there is");
+        assert_eq!(next_lent(1 << 20, aim - 1, budget), 1 << 20, "near the aim it stays");
+        assert_eq!(next_lent(1 << 20, budget / 2, budget), 512 << 10);
+        assert_eq!(next_lent(1000, 0, budget), 0);
     }
 }

@@ -8,9 +8,11 @@ use std::cell::Cell;
 
 use super::client::{Client, CloseState};
 use super::counters::Counters;
-use super::memory_trim::LARGE_BUFFER;
 use super::shared::Server;
 use crate::resp::GrowthLimit;
+
+/// A buffer of at least this many bytes is large.
+const LARGE_BUFFER: usize = 1 << 20;
 
 /// The limits for one reply of one client.
 pub(crate) struct OutputLimit<'a> {
@@ -78,7 +80,6 @@ impl GrowthLimit for OutputLimit<'_> {
         if likely < LARGE_BUFFER {
             return Some(likely);
         }
-        self.server.memory_trim.note_large_buffer(self.server.now_ms());
         let granted = self.reserve_beside_others(least, likely);
         if granted.is_none() {
             self.exceeded.set(Some(ExceededLimit::AllClients));

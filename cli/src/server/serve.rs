@@ -19,6 +19,7 @@ use super::event_loop::{EventLoop, MAILBOX};
 use super::flusher::Flusher;
 use super::log;
 use super::mailbox::Mailbox;
+use super::memory_trim::MemoryTrim;
 use super::settings::Settings;
 use super::shared::Server;
 use super::stream::Listener;
@@ -172,6 +173,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Outcome {
     args.check_exposure()?;
     let options = args.options()?;
     let settings = args.settings(&options);
+    let budget = options.memory_budget;
     let files = u64::from(options.max_open_files);
     raise_file_limit(files + settings.max_clients() as u64 + 64);
     let listeners = args.listeners()?;
@@ -188,6 +190,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Outcome {
     let threads = start(&server, listeners)?;
     // A store opened to flush every second goes on with it, whatever CONFIG SET says.
     let flusher = (sync == SyncMode::Off).then(|| Flusher::start(&server)).transpose()?;
+    let trim = MemoryTrim::start(&server, budget)?;
     if signals.forever().next().is_some() {
         log::line("asked to stop");
     }
@@ -196,7 +199,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Outcome {
         // A thread that panicked has already reported it.
         let _ = thread.join();
     }
-    drop(flusher);
+    drop((flusher, trim));
     server.db.close()?;
     log::line("everything is on disk, goodbye");
     Ok(ExitCode::SUCCESS)

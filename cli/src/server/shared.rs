@@ -15,7 +15,6 @@ use super::command_table::CommandTable;
 use super::counters::Counters;
 use super::log::LogThrottle;
 use super::mailbox::{Mailbox, Mailboxes, Message};
-use super::memory_trim::MemoryTrim;
 use super::monitor::Monitors;
 use super::scripts::SlowScripts;
 use super::settings::Settings;
@@ -27,7 +26,6 @@ pub(crate) struct Server {
     pub(crate) settings: Settings,
     pub(crate) commands: CommandTable,
     pub(crate) clients: ClientList,
-    pub(crate) memory_trim: MemoryTrim,
     pub(crate) monitors: Monitors,
     pub(crate) slow_scripts: SlowScripts,
     /// One for each event loop.
@@ -61,7 +59,6 @@ impl Server {
             settings,
             commands,
             clients: ClientList::default(),
-            memory_trim: MemoryTrim::default(),
             monitors: Monitors::default(),
             slow_scripts: SlowScripts::default(),
             counters,

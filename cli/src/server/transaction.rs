@@ -8,7 +8,7 @@ use super::commands::{self, Call};
 use super::session_call::{run_in_session, write_failure};
 use super::shared::Server;
 use super::subscribing::{listen, update, update_tracking};
-use super::transaction_queue::{QueuedCommand, TransactionQueue};
+use super::transaction_queue::{ServerCommand, TransactionQueue};
 use crate::resp::Writer;
 
 /// Runs EXEC and writes its reply.
@@ -30,18 +30,21 @@ fn run_exec(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Writ
         return client.sync_with_session();
     }
     let queue = client.queue.take().unwrap_or_default();
-    let of_session = |queued: &QueuedCommand| matches!(queued, QueuedCommand::Session);
-    if !queue.subscribes && queue.commands.iter().all(of_session) {
+    if !queue.subscribes && queue.server_commands.is_empty() {
         exec_streamed(server, client, &queue, argv, out);
         return client.sync_with_session();
     }
     match client.session.command(argv) {
         Ok(Reply::Array(replies)) => {
             client.has_written |= queue.writes;
-            out.array(queue.commands.len());
+            out.array(queue.len());
             let mut replies = replies.into_iter();
-            for queued in &queue.commands {
-                answer_queued(server, client, queued, &mut replies, out);
+            let mut own = queue.server_commands.iter().peekable();
+            for place in 0..queue.len() {
+                match own.next_if(|command| command.place == place) {
+                    Some(command) => run_queued(server, client, command, out),
+                    None => write_reply(&replies.next().unwrap_or(Reply::Nil), out),
+                }
             }
         }
         Ok(reply) => out.reply(&reply),
@@ -65,30 +68,23 @@ fn exec_streamed(
     }
 }
 
-/// Writes the reply of a queued command. `replies` are those of the session.
-fn answer_queued(
-    server: &Server,
-    client: &mut Client,
-    queued: &QueuedCommand,
-    replies: &mut impl Iterator<Item = Reply>,
-    out: &mut Writer<'_>,
-) {
-    let mut reply = || replies.next().unwrap_or(Reply::Nil);
-    match queued {
-        QueuedCommand::Session => match reply() {
-            // Several confirmations of one command: Redis writes one after the other.
-            Reply::Array(items) if items.iter().all(|item| matches!(item, Reply::Push(_))) => {
-                items.iter().for_each(|item| out.reply(item));
-                if items.is_empty() {
-                    out.array(0);
-                }
+/// Runs a queued command of the server and writes its reply.
+fn run_queued(server: &Server, client: &mut Client, command: &ServerCommand, out: &mut Writer<'_>) {
+    let argv: Vec<&[u8]> = command.argv.iter().map(Vec::as_slice).collect();
+    let mut call = Call { server, client, argv: &argv, out, in_transaction: true };
+    commands::run(command.handler, &mut call);
+}
+
+/// Writes the reply of a queued command of the session.
+fn write_reply(reply: &Reply, out: &mut Writer<'_>) {
+    match reply {
+        // Several confirmations of one command: Redis writes one after the other.
+        Reply::Array(items) if items.iter().all(|item| matches!(item, Reply::Push(_))) => {
+            items.iter().for_each(|item| out.reply(item));
+            if items.is_empty() {
+                out.array(0);
             }
-            other => out.reply(&other),
-        },
-        QueuedCommand::Server { handler, argv } => {
-            let argv: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
-            let mut call = Call { server, client, argv: &argv, out, in_transaction: true };
-            commands::run(*handler, &mut call);
         }
+        other => out.reply(other),
     }
 }

@@ -1,21 +1,25 @@
 //! The commands between MULTI and EXEC.
 //!
-//! The session queues its own commands and those of the store. This queue holds the server's, and
-//! records for all of them, in order, which part of the program answers at EXEC.
+//! The session queues its own commands and those of the store. This queue holds the server's, with
+//! their places among all of them, so a transaction of the store's commands takes nothing here.
 
-/// A queued command, by the part of the program that answers it.
+/// A queued command that the server runs after the session has run its commands.
 #[derive(Debug)]
-pub(crate) enum QueuedCommand {
-    /// The session answers it.
-    Session,
-    /// The server runs the handler at this index after the session has run its commands.
-    Server { handler: usize, argv: Vec<Vec<u8>> },
+pub(crate) struct ServerCommand {
+    /// How many commands were queued before it.
+    pub(crate) place: usize,
+    /// The index of its handler.
+    pub(crate) handler: usize,
+    pub(crate) argv: Vec<Vec<u8>>,
 }
 
 /// The transaction that a client is building.
 #[derive(Debug, Default)]
 pub(crate) struct TransactionQueue {
-    pub(crate) commands: Vec<QueuedCommand>,
+    /// The number of queued commands, those of the session included.
+    len: usize,
+    /// The server's commands, in order.
+    pub(crate) server_commands: Vec<ServerCommand>,
     /// Whether a queued command writes.
     pub(crate) writes: bool,
     /// Whether a queued command begins or ends subscriptions.
@@ -27,21 +31,28 @@ pub(crate) struct TransactionQueue {
 }
 
 impl TransactionQueue {
+    /// The number of queued commands.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// Records a command that the session holds.
-    pub(crate) fn push(&mut self, queued: QueuedCommand) {
-        self.commands.push(queued);
+    pub(crate) fn push_of_session(&mut self) {
+        self.len += 1;
+    }
+
+    /// Queues a command of the server.
+    pub(crate) fn push(&mut self, handler: usize, argv: &[&[u8]]) {
+        self.held_bytes += arguments_memory(argv.iter().copied());
+        let argv = argv.iter().map(|word| word.to_vec()).collect();
+        self.server_commands.push(ServerCommand { place: self.len, handler, argv });
+        self.len += 1;
     }
 
     /// Approximate memory of this queue, without the session's own.
     pub(crate) fn memory_bytes(&self) -> usize {
         let shown: usize = self.shown.iter().map(String::capacity).sum();
-        self.commands.capacity() * size_of::<QueuedCommand>() + self.held_bytes + shown
-    }
-
-    /// Records a command whose arguments the session does not hold.
-    pub(crate) fn push_with_arguments(&mut self, queued: QueuedCommand, argv: &[&[u8]]) {
-        self.held_bytes += arguments_memory(argv.iter().copied());
-        self.push(queued);
+        self.server_commands.capacity() * size_of::<ServerCommand>() + self.held_bytes + shown
     }
 }
 

@@ -21,6 +21,7 @@ mod hostile;
 mod key_events;
 mod like_redis;
 mod many_clients;
+mod memory;
 mod messages;
 mod monitor;
 mod protocol;

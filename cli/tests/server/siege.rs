@@ -1,7 +1,7 @@
 //! Attacks at length, each beside a client that does nothing wrong: what it waits for its replies,
 //! with and without the attack, and what memory the server takes.
 //!
-//! Attackers run at the lowest priority, as if they were on other machines: with two cores, what
+//! Attackers run only where nobody else wants to, as if they were on other machines: with two cores, what
 //! they compute themselves would be measured instead of the server.
 
 use std::io::{Read, Write};
@@ -17,10 +17,11 @@ use crate::support::{Lsmkv, ask, info, reply_text, until};
 /// The store's memory budget.
 const BUDGET: u64 = 64 << 20;
 /// The memory of all clients, `maxmemory-clients`. The server's own count stays within it, but for
-/// what one round adds. The process may have several times as much for a second: the allocator gives
-/// freed memory back later, buffers that grow are moved, and clients that are closed are followed by
-/// others.
+/// what one round adds.
 const CLIENTS: u64 = 64 << 20;
+/// What the process may take beside both: itself, connections, and memory on its way back to the
+/// system. Transactions that nobody ends once took 260 MiB in all.
+const BESIDE: u64 = 64 << 20;
 /// The time between two commands of the harmless client.
 const PACE: Duration = Duration::from_micros(500);
 
@@ -36,7 +37,7 @@ impl Size {
     fn of_this_run() -> Self {
         match std::env::var("LSMKV_SIEGE").as_deref() {
             Ok("long") => {
-                Self { seconds: 20, connections: 9_900, pipeline_bytes: 1 << 30, slow_clients: 500 }
+                Self { seconds: 15, connections: 9_900, pipeline_bytes: 1 << 30, slow_clients: 500 }
             }
             _ => {
                 Self { seconds: 1, connections: 1_500, pipeline_bytes: 64 << 20, slow_clients: 60 }
@@ -45,7 +46,8 @@ impl Size {
     }
 }
 
-/// An attack: runs until it is told to stop, or until it is over.
+/// An attack: runs until it is told to stop, or until it is over. `LSMKV_ATTACK` selects those whose
+/// names contain it.
 type Attack = fn(&Lsmkv, &Size, &AtomicBool);
 
 const ATTACKS: [(&str, Attack); 9] = [
@@ -69,13 +71,14 @@ fn an_attack_harms_nobody_else() {
     ask(&mut client, &format!("CONFIG SET maxmemory-clients {CLIENTS}"));
     let value = vec![b"SET".to_vec(), b"big".to_vec(), vec![b'v'; 1 << 20]];
     client.pipeline([&value]).unwrap();
-    for (name, attack) in ATTACKS {
+    let only = std::env::var("LSMKV_ATTACK").unwrap_or_default();
+    for (name, attack) in ATTACKS.into_iter().filter(|(name, _)| name.contains(&only)) {
         let quiet = latencies(&server, size.seconds, || false);
         server.reset_peak();
         let stop = AtomicBool::new(false);
         let under_attack = std::thread::scope(|scope| {
             let attacker = scope.spawn(|| {
-                be_nice();
+                be_idle();
                 attack(&server, &size, &stop);
             });
             let least = Instant::now() + Duration::from_secs(size.seconds);
@@ -96,7 +99,7 @@ fn an_attack_harms_nobody_else() {
             under_attack.percentile(100.0),
             peak >> 20
         );
-        assert!(peak < BUDGET + 6 * CLIENTS, "{name}: {peak} bytes");
+        assert!(peak < BUDGET + CLIENTS + BESIDE, "{name}: {peak} bytes");
         assert_eq!(ask(&mut client, "STRLEN big"), Resp::Int(1 << 20));
         until("the attackers are gone", || info(&mut client, "clients", "connected_clients") == 1);
     }
@@ -158,9 +161,14 @@ impl Latencies {
     }
 }
 
-/// Lowers the priority of this thread and of those it starts.
-fn be_nice() {
+/// Lets this thread and those it starts run only where nobody else wants to. A low priority would
+/// not do: a thread that wakes up waits for the slice of one that runs, milliseconds.
+fn be_idle() {
     rustix::process::nice(19).unwrap();
+    let thread = std::fs::read_link("/proc/thread-self").unwrap();
+    let id = thread.file_name().unwrap();
+    // Without the program it is less exact.
+    let _ = std::process::Command::new("chrt").args(["--idle", "--pid", "0"]).arg(id).status();
 }
 
 /// Raises the limit of open files to what the system allows.

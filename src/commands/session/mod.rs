@@ -6,13 +6,17 @@
 //! - `nowait`: a blocking command for who must not block;
 //! - `subscriptions`: channels that the connection listens to, and their messages;
 //! - `tracking`: CLIENT TRACKING, and commands of a session that tracks the keys it reads;
-//! - `queue`: the commands between MULTI and EXEC, and how EXEC runs them.
+//! - `queue`: the commands between MULTI and EXEC, and how EXEC runs them;
+//! - `queue_chunk`: a piece of them;
+//! - `abandoned`: those of a transaction that never runs.
 
+mod abandoned;
 mod clients;
 mod connection;
 mod info;
 mod nowait;
 mod queue;
+mod queue_chunk;
 mod settings;
 mod subscriptions;
 mod tracking;
@@ -27,6 +31,7 @@ use super::sink::ReplySink;
 use crate::error::Result;
 use crate::txn::Db;
 use crate::txn::watch::Watches;
+pub use abandoned::AbandonedCommands;
 use connection::Connection;
 pub(super) use connection::database;
 use queue::{Answers, Into, Queue, Queued};

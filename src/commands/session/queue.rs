@@ -2,6 +2,7 @@
 //! read point, and commits once.
 
 use super::connection::{self, Connection};
+use super::queue_chunk::Chunk;
 use crate::commands::args::Args;
 use crate::commands::bound::{BoundCommand, scope_of};
 use crate::commands::dispatch::{as_reply, finish};
@@ -15,24 +16,17 @@ use crate::txn::Tx;
 use crate::txn::execution::Scope;
 use crate::txn::watch::Watches;
 
-/// The commands queued after MULTI. Their arguments lie in one buffer: a million small commands are
-/// freed in no time, and take little more memory than their bytes.
+/// The commands queued after MULTI, in chunks: a long queue grows without being copied, takes little
+/// more memory than its arguments, and can be freed piece by piece.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    commands: Vec<QueuedCall>,
-    /// The arguments of all commands, one after the other.
-    arguments: Vec<u8>,
-    /// Where each argument ends in `arguments`.
-    ends: Vec<usize>,
+    chunks: Vec<Chunk>,
+    /// The number of commands in all chunks.
+    len: usize,
+    /// The memory of all chunks but the last.
+    full_bytes: usize,
     /// Whether a command was refused, so that EXEC fails.
     pub(super) dirty: bool,
-}
-
-/// A queued command and the end of its arguments in [`Queue::ends`].
-#[derive(Debug)]
-struct QueuedCall {
-    what: Queued,
-    end: usize,
 }
 
 /// A queued command.
@@ -94,38 +88,30 @@ pub(super) struct Step<'a> {
 
 impl Queue {
     pub(super) fn len(&self) -> usize {
-        self.commands.len()
+        self.len
     }
 
     pub(super) fn push(&mut self, what: Queued, argv: &[&[u8]]) -> Reply {
-        for argument in argv {
-            self.arguments.extend_from_slice(argument);
-            self.ends.push(self.arguments.len());
+        if self.chunks.last().is_none_or(|chunk| !chunk.has_room(argv)) {
+            self.full_bytes += self.chunks.last().map_or(0, Chunk::memory_bytes);
+            self.chunks.push(Chunk::default());
         }
-        self.commands.push(QueuedCall { what, end: self.ends.len() });
+        if let Some(chunk) = self.chunks.last_mut() {
+            chunk.push(what, argv);
+            self.len += 1;
+        }
         Reply::Status("QUEUED")
     }
 
     /// The memory of the commands.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.commands.capacity() * size_of::<QueuedCall>()
-            + self.ends.capacity() * size_of::<usize>()
-            + self.arguments.capacity()
+        let last = self.chunks.last().map_or(0, Chunk::memory_bytes);
+        self.chunks.capacity() * size_of::<Chunk>() + self.full_bytes + last
     }
 
-    /// The arguments of each command, with its name, in order.
-    fn calls(&self) -> impl Iterator<Item = (Queued, Vec<&[u8]>)> {
-        let (mut call_begin, mut begin) = (0, 0);
-        self.commands.iter().map(move |call| {
-            let ends = self.ends.get(call_begin..call.end).unwrap_or_default();
-            call_begin = call.end;
-            let argv = ends.iter().map(|end| {
-                let argument = self.arguments.get(begin..*end).unwrap_or_default();
-                begin = *end;
-                argument
-            });
-            (call.what, argv.collect())
-        })
+    /// Removes one chunk; `None` if there is none.
+    pub(super) fn pop_chunk(&mut self) -> Option<Chunk> {
+        self.chunks.pop()
     }
 
     /// Runs EXEC. Returns the database selected afterwards, or `None` if a watched key has changed.
@@ -187,8 +173,8 @@ impl Queue {
     /// The commands with their databases, and the database selected after the last one.
     fn steps(&self, db: &Db) -> (Vec<Step<'_>>, u32) {
         let mut database = db.database();
-        let mut steps = Vec::with_capacity(self.commands.len());
-        for (what, argv) in self.calls() {
+        let mut steps = Vec::with_capacity(self.len);
+        for (what, argv) in self.chunks.iter().flat_map(Chunk::calls) {
             if let Queued::Own(ConnectionCommand::Select) = what {
                 database = selected(db, &argv).unwrap_or(database);
             }

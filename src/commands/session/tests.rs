@@ -67,6 +67,49 @@ fn a_server_asks_what_is_queued_and_makes_exec_fail_without_a_command() {
     assert_eq!(say(&mut session, "SET k v"), Reply::OK, "the next transaction begins anew");
 }
 
+/// A queue of one growing buffer took up to three times its bytes, and closing its client paused
+/// everybody else.
+#[test]
+fn a_long_transaction_takes_little_memory_is_freed_in_pieces_and_runs_whole() {
+    const COMMANDS: usize = 100_000;
+    let db = db();
+    let mut session = db.session();
+    say(&mut session, "MULTI");
+    for n in 0..COMMANDS {
+        say(&mut session, &format!("RPUSH list {n:06}"));
+    }
+    // A command of its own size in the middle of small ones.
+    let large = vec![b'v'; 1 << 20];
+    assert_eq!(session.command(&[b"SET", b"large", &large]).unwrap(), Reply::Status("QUEUED"));
+    say(&mut session, "RPUSH list last");
+    let arguments = COMMANDS * "RPUSHlist000000".len() + large.len();
+    let bookkeeping = COMMANDS * (3 + 3) * size_of::<usize>();
+    let held = session.held_bytes();
+    assert!(held < (arguments + bookkeeping) * 3 / 2, "{held} bytes");
+    assert_eq!(session.queued_commands(), COMMANDS + 2);
+
+    let Reply::Array(replies) = say(&mut session, "EXEC") else { panic!("no array") };
+    assert_eq!(replies.len(), COMMANDS + 2);
+    assert_eq!(replies[COMMANDS - 1], Reply::Int(COMMANDS as i64));
+    assert_eq!(db.get(b"large").unwrap().unwrap(), large);
+    assert_eq!(db.lindex(b"list", 54_321).unwrap().unwrap(), b"054321"[..]);
+    assert_eq!(db.lindex(b"list", -1).unwrap().unwrap(), b"last"[..]);
+
+    assert!(session.abandon_queue().is_none());
+    say(&mut session, "WATCH k");
+    say(&mut session, "MULTI");
+    (0..COMMANDS).for_each(|_| drop(say(&mut session, "SET k v")));
+    let mut abandoned = session.abandon_queue().unwrap();
+    assert!(!session.in_multi());
+    assert_eq!(db.store().conflicts().counts(), (0, 0), "nothing is watched any more");
+    let mut pieces = 1;
+    while abandoned.free_some(64 << 10) {
+        pieces += 1;
+    }
+    assert!(pieces > 50, "freed in {pieces} pieces");
+    assert_eq!(db.get(b"k").unwrap(), None);
+}
+
 #[test]
 fn what_was_watched_is_forgotten_in_every_way_a_connection_forgets() {
     let db = db();

@@ -4,6 +4,9 @@
 //! need no removal: nothing asks for them again, and they are evicted in time. The cache resists
 //! scans (quick_cache), and its shard locks are the only locks on the read path. Its capacity in
 //! bytes may change at any time; 0 turns caching off.
+//!
+//! Beside the cache, reads, flushes and merges hold dozens of blocks at a time. That is little unless
+//! blocks are large, as those of large values are: then the cache leaves room for them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -50,6 +53,11 @@ type Key = (FileNumber, u64);
 /// Expected block size, for the number of recently evicted keys that the cache remembers.
 const TYPICAL_BLOCK: u64 = 4096;
 
+/// Blocks from this size on are large.
+const LARGE_BLOCK: u64 = 64 << 10;
+/// The number of large blocks that the cache leaves room for, as far as half its capacity allows.
+const BLOCKS_BESIDE: u64 = 32;
+
 #[derive(Clone, Copy, Debug)]
 struct Bytes;
 
@@ -64,6 +72,10 @@ impl Weighter<Key, Block> for Bytes {
 pub struct BlockCache {
     blocks: Cache<Key, Block, Bytes>,
     capacity: AtomicU64,
+    /// The size of the largest block that was seen lately, if it was large.
+    largest: AtomicU64,
+    /// The bytes that the caller wants for something else.
+    lent: AtomicU64,
     hits: Counter,
     misses: Counter,
 }
@@ -76,6 +88,8 @@ impl BlockCache {
         Self {
             blocks: Cache::with_weighter(items, capacity, Bytes),
             capacity: AtomicU64::new(capacity),
+            largest: AtomicU64::new(0),
+            lent: AtomicU64::new(0),
             hits: Counter::default(),
             misses: Counter::default(),
         }
@@ -95,12 +109,17 @@ impl BlockCache {
 
     /// Adds a checked block. A block larger than a shard of the cache is not kept.
     pub fn insert(&self, number: FileNumber, offset: u64, block: Block) {
-        if self.capacity() > 0 {
-            self.blocks.insert((number, offset), block);
+        if self.capacity() == 0 {
+            return;
         }
+        let size = block.memory() as u64;
+        if size >= LARGE_BLOCK && size > self.largest.fetch_max(size, Ordering::Relaxed) {
+            self.apply_capacity();
+        }
+        self.blocks.insert((number, offset), block);
     }
 
-    /// The capacity in bytes.
+    /// The capacity in bytes, with the room that is left for large blocks elsewhere.
     pub fn capacity(&self) -> u64 {
         self.capacity.load(Ordering::Relaxed)
     }
@@ -108,7 +127,34 @@ impl BlockCache {
     /// Changes the capacity, and evicts at once what no longer fits.
     pub fn set_capacity(&self, capacity: u64) {
         self.capacity.store(capacity, Ordering::Relaxed);
-        self.blocks.set_capacity(capacity);
+        self.apply_capacity();
+    }
+
+    /// Takes back the room for large blocks, step by step, unless more of them come.
+    pub fn forget_large_blocks(&self) {
+        let half = |size: u64| match size {
+            0 => None,
+            size if size < 2 * LARGE_BLOCK => Some(0),
+            size => Some(size / 2),
+        };
+        if self.largest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, half).is_ok() {
+            self.apply_capacity();
+        }
+    }
+
+    /// Leaves `bytes` of the capacity unused, but keeps an eighth of it, until the next call.
+    pub fn lend(&self, bytes: u64) {
+        if self.lent.swap(bytes, Ordering::Relaxed) != bytes {
+            self.apply_capacity();
+        }
+    }
+
+    fn apply_capacity(&self) {
+        let capacity = self.capacity();
+        let beside = self.largest.load(Ordering::Relaxed).saturating_mul(BLOCKS_BESIDE);
+        let lent = self.lent.load(Ordering::Relaxed);
+        let left = capacity - beside.min(capacity / 2);
+        self.blocks.set_capacity(left.saturating_sub(lent).max(capacity / 8));
     }
 
     /// Memory of the cached blocks, in bytes.
@@ -160,6 +206,37 @@ mod tests {
         cache.set_capacity(1 << 20);
         cache.insert(2, 0, block(4000));
         assert!(cache.get(2, 0).is_some());
+    }
+
+    #[test]
+    fn large_blocks_leave_room_for_others_until_they_are_forgotten() {
+        let cache = BlockCache::new(64 << 20);
+        let fill = |from: u64| (from..from + 200).for_each(|i| cache.insert(1, i, block(600_000)));
+        fill(0);
+        assert!(cache.used() <= (64 << 20) - BLOCKS_BESIDE * 600_000, "{}", cache.used());
+        (0..100_000).for_each(|i| cache.insert(2, i, block(4000)));
+        assert!(cache.used() <= (64 << 20) - BLOCKS_BESIDE * 600_000, "{}", cache.used());
+        (0..10).for_each(|_| cache.forget_large_blocks());
+        (100_000..120_000).for_each(|i| cache.insert(2, i, block(4000)));
+        assert!(cache.used() > (64 << 20) - (8 << 20), "{}", cache.used());
+        // Half of the capacity at most, however large they are.
+        cache.insert(3, 0, block(10 << 20));
+        assert!((1..=32 << 20).contains(&cache.used()), "{}", cache.used());
+    }
+
+    #[test]
+    fn what_is_lent_stays_unused_and_an_eighth_is_kept() {
+        let cache = BlockCache::new(8 << 20);
+        let fill = || (0..4000).for_each(|i| cache.insert(1, i, block(4000)));
+        fill();
+        cache.lend(3 << 20);
+        assert!((4 << 20..=5 << 20).contains(&cache.used()), "{}", cache.used());
+        cache.lend(u64::MAX);
+        fill();
+        assert!((512 << 10..=1 << 20).contains(&cache.used()), "{}", cache.used());
+        cache.lend(0);
+        fill();
+        assert!(cache.used() > 6 << 20, "{}", cache.used());
     }
 
     #[test]

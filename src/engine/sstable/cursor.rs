@@ -237,6 +237,11 @@ impl TableCursor {
     /// Data block `number` from the bytes read ahead, which are refilled if necessary.
     fn block_ahead(&mut self, resident: &Resident, number: usize) -> Result<Block> {
         let (start, end) = (resident.index.offset(number), resident.index.offset(number + 1));
+        if end - start > LAST_SPAN {
+            // Nothing is gained by reading it together with others, and a copy of it would be kept.
+            self.ahead.bytes = Vec::new();
+            return self.table.block(&resident.index, number, self.cache_fill);
+        }
         if self.ahead.slice(start, end).is_none() {
             self.read_ahead(resident, start, end)?;
         }

@@ -119,7 +119,7 @@ fn clients(server: &Server, lines: &mut SectionText) {
 
 fn memory(server: &Server, lines: &mut SectionText) {
     let engine = server.db.engine_stats();
-    let buffers: usize = server.clients.list().iter().map(|info| info.buffered()).sum();
+    let buffers = server.clients.buffered();
     let held = engine.memtable_bytes + engine.cache_bytes + engine.resident_bytes;
     lines.add("used_memory", held + buffers as u64);
     lines.add("used_memory_rss", process_bytes("VmRSS:").unwrap_or(held));
@@ -132,7 +132,7 @@ fn memory(server: &Server, lines: &mut SectionText) {
 }
 
 /// A memory figure of this process, from the operating system.
-fn process_bytes(field: &str) -> Option<u64> {
+pub(crate) fn process_bytes(field: &str) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;

@@ -15,6 +15,7 @@ mod persistence;
 mod subcommand;
 mod table;
 
+pub(crate) use info::process_bytes;
 pub(crate) use table::{command_table, run};
 
 use super::client::Client;

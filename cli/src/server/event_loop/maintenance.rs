@@ -7,12 +7,13 @@ use super::{EventLoop, TICK};
 use crate::server::client::CloseState;
 use crate::server::client_list::ClientInfo;
 use crate::server::connection::Connection;
-use crate::server::memory_trim::LARGE_BUFFER;
 
 /// A connection frees its buffers after this many idle milliseconds.
 const IDLE_BUFFERS_MS: u64 = 2000;
 /// Memory is checked after buffers have grown by one of this many parts of their limit.
 const GROWTH_PARTS: usize = 32;
+/// A round frees at most this much of the transactions of clients that are gone, and one chunk more.
+const FREED_PER_ROUND: usize = 128 << 10;
 
 impl EventLoop {
     pub(super) fn tick(&mut self) {
@@ -53,7 +54,7 @@ impl EventLoop {
         }
     }
 
-    /// Trims memory. If the buffers of all clients exceed `maxmemory-clients`, closes those with the
+    /// If the buffers of all clients exceed `maxmemory-clients`, closes those with the
     /// largest buffers, until the rest fits or the largest belongs to another event loop, which
     /// closes it.
     fn check_memory(&mut self) {
@@ -61,11 +62,6 @@ impl EventLoop {
         let limit = self.server.settings.buffers_limit();
         let mut clients = self.server.clients.list();
         let mut all: usize = clients.iter().map(|info| info.buffered()).sum();
-        let now_ms = self.server.now_ms();
-        if clients.iter().any(|info| info.buffered() >= LARGE_BUFFER) {
-            self.server.memory_trim.note_large_buffer(now_ms);
-        }
-        self.server.memory_trim.trim(now_ms);
         if limit == 0 || all <= limit {
             return;
         }
@@ -95,7 +91,18 @@ impl EventLoop {
         self.make_ready_now(handle.slot);
     }
 
+    /// Frees a part of the transactions of clients that are gone, so that nobody waits for the
+    /// rest.
+    pub(super) fn free_abandoned(&mut self) {
+        if let Some(abandoned) = self.abandoned.last_mut()
+            && !abandoned.free_some(FREED_PER_ROUND)
+        {
+            self.abandoned.pop();
+        }
+    }
+
     pub(super) fn close(&mut self, slot: usize, mut connection: Box<Connection>) {
+        self.abandoned.extend(connection.client.session.abandon_queue());
         let id = connection.client.id();
         connection.stream.deregister(self.poll.registry());
         self.server.clients.remove(id);

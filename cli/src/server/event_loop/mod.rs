@@ -4,9 +4,10 @@
 //! edge-triggered: a connection remembers that its socket may have more bytes or room, and stays
 //! ready until it has not.
 //!
-//! A round gives one turn to each ready connection whose last turn was short, and to one of those
-//! whose last turn was long: clients that send or fetch without end share the time that the others
-//! leave, and delay them by one of their turns at most, however many they are.
+//! A round gives one turn to each ready connection whose last turns were short. New connections and
+//! those with a long turn among their last wait in line: a round begins turns of theirs for a tenth
+//! of a millisecond, at least one. So clients that send or fetch without end share the time that the
+//! others leave, and delay them by little, however many they are.
 //!
 //! Small commands of all connections run as one batch, at the end of the round or when the batch is
 //! full. Then the loop sends all replies: fewer commits and fewer wake-ups of clients give more
@@ -22,7 +23,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lsmkv::{Error, ErrorKind};
+use lsmkv::{AbandonedCommands, Error, ErrorKind};
 use mio::{Events, Poll, Token};
 
 use super::client::CloseState;
@@ -40,6 +41,10 @@ const FIRST_CONNECTION: usize = 1 << 10;
 const SEND_THRESHOLD: usize = 16;
 /// Connections with short turns count as active for this many milliseconds.
 const ACTIVE_MS: u64 = 100;
+/// If more connections have a turn in a round, each reads only a little: any of them may send much.
+const CROWD: usize = 4;
+/// A round begins turns of connections that are new or had a long turn until this time has passed.
+const LONG_TURNS_TIME: Duration = Duration::from_micros(100);
 /// The interval between two checks of idle clients and memory.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -53,7 +58,7 @@ pub(crate) struct EventLoop {
     free_slots: Vec<usize>,
     /// Slots of connections that get a turn in the next round.
     ready: Vec<usize>,
-    /// Slots of ready connections whose last turn was long: one of them gets a turn in each round.
+    /// Slots of ready connections that are new or had a long turn: some get a turn in each round.
     ready_for_long: VecDeque<usize>,
     /// When a connection with short turns last had one, in the server's milliseconds.
     last_short_turn_ms: u64,
@@ -63,10 +68,14 @@ pub(crate) struct EventLoop {
     unaccepted: Vec<usize>,
     /// Slots of connections that get a turn in this round.
     current: Vec<usize>,
+    /// Whether these are many.
+    is_crowded: bool,
     /// Slots of connections with pending replies.
     pending_replies: Vec<usize>,
     /// Deadlines of blocked clients, with slot and client id.
     deadlines: BTreeSet<(Instant, usize, u64)>,
+    /// Transactions of clients that are gone; each round frees a part of them.
+    abandoned: Vec<AbandonedCommands>,
     /// Bytes received in this round.
     input: InputBuffer,
     batch: CommandBatch,
@@ -98,8 +107,10 @@ impl EventLoop {
             memory_growth: 0,
             unaccepted: Vec::new(),
             current: Vec::new(),
+            is_crowded: false,
             pending_replies: Vec::new(),
             deadlines: BTreeSet::new(),
+            abandoned: Vec::new(),
             input: InputBuffer::new(),
             batch: CommandBatch::default(),
             next_tick: Instant::now() + TICK,
@@ -133,7 +144,7 @@ impl EventLoop {
 
     fn timeout(&self) -> Duration {
         let is_busy = !self.ready.is_empty() || !self.ready_for_long.is_empty();
-        if is_busy || !self.unaccepted.is_empty() {
+        if is_busy || !self.unaccepted.is_empty() || !self.abandoned.is_empty() {
             return Duration::ZERO;
         }
         let soonest = self.deadlines.first().map_or(self.next_tick, |(at, ..)| *at);
@@ -171,8 +182,8 @@ impl EventLoop {
         }
     }
 
-    /// Gives each ready connection a turn, but only one of those with long turns, and sends the
-    /// replies.
+    /// Gives each ready connection a turn, but only some of those that are new or had a long turn,
+    /// and sends the replies.
     fn run_round(&mut self) {
         let now_ms = self.server.now_ms();
         let mut current = std::mem::take(&mut self.current);
@@ -180,23 +191,38 @@ impl EventLoop {
         if !current.is_empty() {
             self.last_short_turn_ms = now_ms;
         }
-        current.extend(self.ready_for_long.pop_front());
+        self.is_crowded = current.len() > CROWD;
         for slot in current.drain(..) {
-            if !self.input.has_room() {
-                self.run_batch();
-                self.input.clear();
-            }
-            self.run_turn(slot, now_ms);
-            let enough = self.batch.is_empty() && self.pending_replies.len() >= SEND_THRESHOLD;
-            if enough && !self.server.settings.durable() {
-                self.send_replies(false);
+            self.run_turn_in_round(slot, now_ms);
+        }
+        (self.current, self.is_crowded) = (current, false);
+        let begin = Instant::now();
+        // Those that want another turn line up again; they get it in the next round.
+        for _ in 0..self.ready_for_long.len() {
+            let Some(slot) = self.ready_for_long.pop_front() else { break };
+            self.run_turn_in_round(slot, now_ms);
+            if begin.elapsed() >= LONG_TURNS_TIME {
+                break;
             }
         }
-        self.current = current;
         self.run_batch();
         self.input.clear();
         self.send_replies(self.server.settings.durable());
         self.check_memory_growth();
+        self.free_abandoned();
+    }
+
+    /// Runs the turn of a connection, and sends replies if there are many.
+    fn run_turn_in_round(&mut self, slot: usize, now_ms: u64) {
+        if !self.input.has_room() {
+            self.run_batch();
+            self.input.clear();
+        }
+        self.run_turn(slot, now_ms);
+        let enough = self.batch.is_empty() && self.pending_replies.len() >= SEND_THRESHOLD;
+        if enough && !self.server.settings.durable() {
+            self.send_replies(false);
+        }
     }
 
     fn run_turn(&mut self, slot: usize, now_ms: u64) {
@@ -211,8 +237,17 @@ impl EventLoop {
             connection.is_ready = false;
             let (input, batch) = (&mut self.input, &mut self.batch);
             let is_shared = now_ms.saturating_sub(self.last_short_turn_ms) < ACTIVE_MS;
-            let mut turn =
-                Turn { server: &server, counters, input, batch, slot, is_shared, now_ms };
+            let is_crowded = self.is_crowded;
+            let mut turn = Turn {
+                server: &server,
+                counters,
+                input,
+                batch,
+                slot,
+                is_shared,
+                is_crowded,
+                now_ms,
+            };
             let run = || match resumes {
                 false => connection.turn(&mut turn),
                 true => connection.resume(&mut turn),
