@@ -63,6 +63,16 @@ impl CommandEntry {
         if self.arity < 0 { count >= least } else { count == least }
     }
 
+    /// Whether a call can take long by itself. One that only sets up the connection, such as HELLO or
+    /// SUBSCRIBE, takes long if its thread was interrupted, which says nothing about the client.
+    pub(crate) fn can_take_long(&self) -> bool {
+        match &self.kind {
+            CommandKind::Session(role) => *role == SessionRole::Exec,
+            CommandKind::Server(_) => !["auth", "client", "hello"].contains(&self.name.as_str()),
+            CommandKind::Store(_) | CommandKind::BlockingPop => true,
+        }
+    }
+
     /// The keys that a call names.
     pub(crate) fn keys_in<'a>(&self, argv: &[&'a [u8]]) -> Vec<&'a [u8]> {
         let mut keys = self.keys.keys(argv);

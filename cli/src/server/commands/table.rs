@@ -211,6 +211,20 @@ mod tests {
     }
 
     #[test]
+    fn commands_that_set_up_a_connection_never_count_as_long() {
+        let table = command_table();
+        let long = |name: &str| table.find(name.as_bytes()).unwrap().can_take_long();
+        for name in
+            ["HELLO", "AUTH", "CLIENT", "SELECT", "SUBSCRIBE", "PSUBSCRIBE", "MULTI", "PING"]
+        {
+            assert!(!long(name), "{name}");
+        }
+        for name in ["GET", "KEYS", "EVAL", "EXEC", "INFO", "BLPOP", "DEBUG"] {
+            assert!(long(name), "{name}");
+        }
+    }
+
+    #[test]
     fn keys_of_blocking_commands_are_found() {
         let table = command_table();
         let keys = |line: &str| {
