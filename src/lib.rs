@@ -17,6 +17,10 @@
 //! (the C ABI), `commands`, `admin`, `reclaim`, `types` (the semantics of Redis), `txn`,
 //! `messages`, `keyspace`, `encoding`, `engine` and `io`. Each imports only those below it; docs/ARCHITECTURE.md describes them.
 
+#![cfg_attr(
+    not(feature = "scripting"),
+    expect(dead_code, reason = "commands and transactions are ready for scripts in every build")
+)]
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "tests use small numbers"))]
 
 // Hidden modules are no part of the API. Tests, the program and the benchmarks use them.

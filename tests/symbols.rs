@@ -13,7 +13,9 @@ mod toolchain;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use toolchain::{available, built, root, run, skip, text_of};
+#[cfg(feature = "scripting")]
+use toolchain::run;
+use toolchain::{available, built, root, skip, text_of};
 
 fn exported() -> BTreeSet<String> {
     let symbols =
@@ -59,6 +61,7 @@ fn the_library_exports_exactly_the_listed_functions() {
 }
 
 /// The names of Lua that a program which links the library could meet.
+#[cfg(feature = "scripting")]
 fn names_of_lua(archive: &std::path::Path) -> Vec<String> {
     let symbols = text_of(Command::new("nm").args(["--defined-only"]).arg(archive));
     let visible = symbols.lines().filter_map(|line| {
