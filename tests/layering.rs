@@ -77,7 +77,7 @@ const TABLE: [(&str, &[&str]); 16] = [
 
 /// What the tests inside these layers may import too: they run commands on a store, and a store is
 /// opened by a layer above theirs.
-const STORE_LAYERS: [&str; 5] = ["keyspace", "txn", "types", "reclaim", "admin"];
+const STORE_LAYERS: [&str; 6] = ["keyspace", "txn", "types", "reclaim", "admin", "remote"];
 const TESTS_OF_STORE_LAYERS: [&str; 8] =
     ["keyspace", "txn", "types", "reclaim", "admin", "io::clock", "options", "error"];
 

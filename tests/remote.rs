@@ -76,8 +76,9 @@ fn run_all(address: &str) -> Vec<String> {
 }
 
 /// Stories about what no server offers.
-const NO_SERVER: [&str; 9] = [
+const NO_SERVER: [&str; 10] = [
     "keys: keys_are_scanned_by_the_bytes_of_the_last_one",
+    "messages: a_session_that_does_not_wait_is_told_when_to_try_again",
     "messages: a_slow_subscriber_is_cut_off",
     "messages: events_of_keys_are_sent_once_they_are_on",
     "scripts: a_script_that_fails_leaves_nothing",
@@ -92,7 +93,7 @@ const NO_SERVER: [&str; 9] = [
 const NOT_IN_REDIS: [&str; 1] = ["hashes: fields_are_taken_and_drawn_by_chance"];
 
 /// Stories with keys of several slots, numbered databases, or MULTI.
-const NOT_IN_CLUSTER: [&str; 15] = [
+const NOT_IN_CLUSTER: [&str; 16] = [
     "commands: a_session_remembers_between_commands",
     "commands: a_transaction_fits_into_one_call",
     "keys: collections_are_sorted",
@@ -100,6 +101,7 @@ const NOT_IN_CLUSTER: [&str; 15] = [
     "lists: elements_move_from_list_to_list",
     "messages: a_session_receives_messages",
     "messages: pops_take_what_is_there_or_end_with_their_time",
+    "messages: the_close_of_a_handle_ends_the_pop_that_waits_on_it",
     "sets: members_are_added_asked_for_and_removed",
     "sets: sets_are_combined",
     "values: bits_are_read_set_counted_and_combined",

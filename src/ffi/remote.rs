@@ -127,9 +127,9 @@ impl RemoteHandle {
     /// Ends waits that would delay a close.
     pub(super) fn announce_close(&self) {
         match self {
-            Self::Root(store) => store.close(),
+            Self::Root(store) | Self::View(store) => store.close(),
             Self::Session(_, _, waits) => waits.close(),
-            Self::View(_) | Self::Batch(..) => {}
+            Self::Batch(..) => {}
         }
     }
 

@@ -66,7 +66,10 @@ struct Shared {
     options: Options,
     limits: Limits,
     servers: Servers,
+    /// The waits of this handle.
     waits: Arc<Waits>,
+    /// Those of the store, whose close ends all.
+    store_waits: Arc<Waits>,
 }
 
 #[derive(Debug)]
@@ -86,10 +89,16 @@ impl Remote {
             let message = format!("{address}: TLS is not built into this library yet");
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        Self::connect(address, options, Arc::default())
+        let waits = Arc::<Waits>::default();
+        Self::connect(address, options, Arc::clone(&waits), waits)
     }
 
-    fn connect(address: Address, options: &Options, waits: Arc<Waits>) -> Result<Self> {
+    fn connect(
+        address: Address,
+        options: &Options,
+        waits: Arc<Waits>,
+        store_waits: Arc<Waits>,
+    ) -> Result<Self> {
         let limits = Limits { key: options.max_key_bytes, value: options.max_value_bytes };
         let milliseconds = |number| (number > 0).then(|| Duration::from_millis(number));
         let login = Login {
@@ -109,14 +118,16 @@ impl Remote {
             }
             Place::Cluster(nodes) => Servers::Cluster(Cluster::open(nodes.clone(), login)?),
         };
-        let shared = Shared { address, options: options.clone(), limits, servers, waits };
+        let options = options.clone();
+        let shared = Shared { address, options, limits, servers, waits, store_waits };
         Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Another database of the same store.
     pub fn select(&self, number: u32) -> Result<Self> {
         let address = Address { database: Some(number), ..self.shared.address.clone() };
-        Self::connect(address, &self.shared.options, Arc::clone(&self.shared.waits))
+        let store_waits = Arc::clone(&self.shared.store_waits);
+        Self::connect(address, &self.shared.options, store_waits.of_handle()?, store_waits)
     }
 
     /// The limits of keys and values that are sent.
@@ -188,7 +199,8 @@ impl Remote {
         RemoteBatch::new(self.clone())
     }
 
-    /// Ends all waits of other threads at the servers, and every later call.
+    /// Ends all waits of other threads at the servers, and every later call. What was made by
+    /// [`Remote::select`] and [`Remote::session`] ends with the store that [`Remote::open`] opened.
     pub fn close(&self) {
         self.shared.waits.close();
     }

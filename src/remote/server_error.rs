@@ -5,9 +5,9 @@ use crate::error::{Error, ErrorKind};
 /// Texts by which an error is known, wherever they stand in it, and its kind.
 const TEXTS: &[(&str, ErrorKind)] = &[
     ("bit offset is not an integer", ErrorKind::OutOfRange),
+    ("bit is not an integer", ErrorKind::OutOfRange),
     ("not an integer or out of range", ErrorKind::NotInteger),
     ("hash value is not an integer", ErrorKind::NotInteger),
-    ("bit is not an integer", ErrorKind::NotInteger),
     ("not a valid float", ErrorKind::NotFloat),
     ("not a float", ErrorKind::NotFloat),
     ("not a number (NaN)", ErrorKind::NotFloat),

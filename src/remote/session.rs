@@ -43,7 +43,7 @@ impl Drop for RemoteSession {
 
 impl RemoteSession {
     pub(super) fn new(remote: Remote) -> Result<Self> {
-        let waits = remote.shared.waits.of_session()?;
+        let waits = remote.shared.store_waits.of_handle()?;
         Ok(Self {
             remote,
             connection: None,

@@ -17,8 +17,8 @@ struct State {
     closed: bool,
     next: u64,
     sockets: HashMap<u64, Socket>,
-    /// Those of sessions, which end with the store's.
-    sessions: Vec<Weak<Waits>>,
+    /// Those of handles made from the store, which end with it.
+    handles: Vec<Weak<Waits>>,
 }
 
 /// A call that waits, until it is dropped.
@@ -49,27 +49,27 @@ impl Waits {
         Ok(Waiting { waits: self, number })
     }
 
-    /// The waits of a session, which a close of the store ends too.
-    pub(super) fn of_session(&self) -> Result<Arc<Self>> {
-        let session = Arc::<Self>::default();
+    /// The waits of a handle that is made from the store, which a close of the store ends too.
+    pub(super) fn of_handle(&self) -> Result<Arc<Self>> {
+        let handle = Arc::<Self>::default();
         let mut state = self.state();
         if state.closed {
             return Err(closed());
         }
-        state.sessions.retain(|known| known.strong_count() > 0);
-        state.sessions.push(Arc::downgrade(&session));
-        Ok(session)
+        state.handles.retain(|known| known.strong_count() > 0);
+        state.handles.push(Arc::downgrade(&handle));
+        Ok(handle)
     }
 
     /// Ends all waits, and refuses later ones.
     pub(crate) fn close(&self) {
-        let sessions = {
+        let handles = {
             let mut state = self.state();
             state.closed = true;
             state.sockets.values().for_each(Socket::shut_down);
-            std::mem::take(&mut state.sessions)
+            std::mem::take(&mut state.handles)
         };
-        sessions.iter().filter_map(Weak::upgrade).for_each(|session| session.close());
+        handles.iter().filter_map(Weak::upgrade).for_each(|handle| handle.close());
     }
 
     /// Fails once the store is closed.
