@@ -213,8 +213,9 @@ impl Entries {
         Err(&header.next)
     }
 
-    /// Reads the header of an entry, to bring it into the processor's cache.
-    pub(super) fn touch(&self, address: Address) -> u32 {
+    /// The lower half of the hash of an entry's key.
+    #[inline]
+    pub(super) fn hash(&self, address: Address) -> u32 {
         self.header(address).hash
     }
 
