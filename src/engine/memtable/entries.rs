@@ -243,6 +243,21 @@ impl Entries {
         Some(if jumps { versions.jump } else { versions.older })
     }
 
+    /// The key, the sequence number and the lower half of the key's hash of an entry.
+    #[inline]
+    pub(super) fn place(&self, address: Address) -> (&[u8], Sequence, u32) {
+        let memory = self.arena.at(address);
+        // SAFETY: as in `header` and `entry`.
+        let (header, key) = unsafe {
+            let header = &*memory.cast::<Header>();
+            let fixed = if header.klen & HAS_OLDER == 0 { HEADER } else { HEADER + VERSIONS };
+            let klen = (header.klen & !HAS_OLDER) as usize;
+            (header, std::slice::from_raw_parts(memory.add(fixed), klen))
+        };
+        header.witness.reads();
+        (key, header.tag >> 8, header.hash)
+    }
+
     /// The entry at an address that [`Entries::push`] returned.
     #[inline]
     pub(super) fn entry(&self, address: Address) -> MemtableEntry<'_> {

@@ -120,16 +120,16 @@ impl Order {
         // The empty key, as if it were the last one, belongs to the first run.
         let (mut last_hash, mut last): (u32, (&[u8], usize)) = (0, (&[], 0));
         for (place, address) in placed.iter_mut().zip(group) {
-            let (found, hash) = (entries.entry(*address), entries.hash(*address));
-            let key = found.key();
+            let (key, sequence, hash) = entries.place(*address);
             // A new version comes right before the one before it. They part only where a run begins
             // between them.
-            let run =
-                match hash == last_hash && last.0 == key && !self.begins_with(last.1, key, entries)
-                {
-                    true => last.1,
-                    false => self.splits.run_of(&Target::entry(found, *address), entries),
-                };
+            let run = match hash == last_hash
+                && last.0 == key
+                && !self.begins_with(last.1, key, entries)
+            {
+                true => last.1,
+                false => self.splits.run_of(&Target { key, sequence, address: *address }, entries),
+            };
             *place = (key, run);
             (last_hash, last) = (hash, *place);
         }
