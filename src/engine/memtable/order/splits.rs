@@ -76,10 +76,14 @@ impl Splits {
             return if target.key > shared { family.end } else { family.start };
         }
         let tail = head_from(target.key, first.shared);
-        let before = members.partition_point(|split| {
+        let is_before = |split: &Split| {
             split.tail.cmp(&tail).then_with(|| target.compare(split.address, entries)).is_le()
-        });
-        family.start + before
+        };
+        // A new version of a key that is written often comes before all others of the key.
+        if !is_before(first) {
+            return family.start;
+        }
+        family.start + members.partition_point(is_before)
     }
 
     /// The splits whose first eight bytes are `head`.
