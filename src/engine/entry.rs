@@ -12,7 +12,8 @@ pub type Sequence = u64;
 /// The largest sequence number. A read at it sees everything.
 pub const MAX_SEQUENCE: Sequence = (1 << 56) - 1;
 
-/// Whether an entry sets or deletes its key. The numbers are part of the file format.
+/// Whether an entry sets or deletes its key, and what it changes about the number of keys. The numbers
+/// are part of the file format; odd ones set the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum EntryKind {
@@ -20,6 +21,10 @@ pub enum EntryKind {
     Delete = 0,
     /// The key is set to the value.
     Put = 1,
+    /// The key, which was set, is deleted.
+    DeletePresent = 2,
+    /// The key, which was not set, is set to the value.
+    PutAbsent = 3,
 }
 
 /// The sequence number and kind of an entry in eight bytes: `sequence << 8 | kind`.
@@ -44,7 +49,7 @@ impl Tag {
     /// Decodes a stored tag; `None` if its kind is unknown.
     #[inline]
     pub fn from_raw(raw: u64) -> Option<Self> {
-        matches!(raw & 0xff, 0 | 1).then_some(Self(raw))
+        (raw & 0xff < 4).then_some(Self(raw))
     }
 
     /// The stored form.
@@ -62,13 +67,43 @@ impl Tag {
     /// The kind.
     #[inline]
     pub fn kind(self) -> EntryKind {
-        if self.0 & 0xff == 0 { EntryKind::Delete } else { EntryKind::Put }
+        match self.0 & 3 {
+            0 => EntryKind::Delete,
+            1 => EntryKind::Put,
+            2 => EntryKind::DeletePresent,
+            _ => EntryKind::PutAbsent,
+        }
     }
 
     /// Whether this entry deletes its key.
     #[inline]
     pub fn is_delete(self) -> bool {
-        self.0 & 0xff == 0
+        self.0 & 1 == 0
+    }
+
+    /// By how much this entry changes the number of keys: 1, 0 or -1. The weights of all entries of
+    /// a counted key, up to a sequence number, add up to 1 if the key is set there, and otherwise
+    /// to 0. Entries of keys that are not counted weigh nothing.
+    #[inline]
+    pub fn weight(self) -> i64 {
+        match self.kind() {
+            EntryKind::Delete | EntryKind::Put => 0,
+            EntryKind::DeletePresent => -1,
+            EntryKind::PutAbsent => 1,
+        }
+    }
+
+    /// This tag with another weight. A put weighs 0 or 1 and a delete 0 or -1, whatever is asked for.
+    #[inline]
+    #[must_use]
+    pub fn with_weight(self, weight: i64) -> Self {
+        let kind = match (self.is_delete(), weight) {
+            (true, ..=-1) => EntryKind::DeletePresent,
+            (true, _) => EntryKind::Delete,
+            (false, 1..) => EntryKind::PutAbsent,
+            (false, _) => EntryKind::Put,
+        };
+        Self::new(self.sequence(), kind)
     }
 }
 
@@ -107,6 +142,24 @@ pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tag_keeps_its_kind_and_takes_only_a_weight_that_fits() {
+        use EntryKind::{Delete, DeletePresent, Put, PutAbsent};
+        for (raw, kind, weight) in
+            [(0, Delete, 0), (1, Put, 0), (2, DeletePresent, -1), (3, PutAbsent, 1)]
+        {
+            let tag = Tag::from_raw(7 << 8 | raw).unwrap();
+            assert_eq!((tag, tag.kind(), tag.weight()), (Tag::new(7, kind), kind, weight));
+            let weights = if tag.is_delete() { -1..=0 } else { 0..=1 };
+            for asked in -2..=2 {
+                let weighed = tag.with_weight(asked);
+                assert_eq!(weighed.weight(), asked.clamp(*weights.start(), *weights.end()));
+                assert_eq!((weighed.sequence(), weighed.is_delete()), (7, tag.is_delete()));
+            }
+        }
+        assert_eq!(Tag::from_raw(7 << 8 | 4), None);
+    }
 
     #[test]
     fn common_prefixes_are_counted_across_words() {

@@ -32,7 +32,7 @@ impl Store {
     fn new() -> Arc<Self> {
         let start = LogPosition::new(1, 0);
         let view = View {
-            active: Arc::new(MemtableSet::new(1, &[false], start, HashSeed::from_raw(1))),
+            active: Arc::new(MemtableSet::new(1, 1, start, HashSeed::from_raw(1))),
             immutable: Vec::new(),
             version: Version::empty(1),
             gets: Arc::default(),

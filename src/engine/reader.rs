@@ -135,9 +135,9 @@ impl Reader {
         self.view.prefetch(tree, keys);
     }
 
-    /// Whether a scan of `tree` has nothing to sort first.
-    pub fn is_sorted(&self, tree: TreeId) -> bool {
-        self.view.is_sorted(tree)
+    /// Whether somebody has walked along the newest entries of `tree` lately.
+    pub fn was_walked(&self, tree: TreeId) -> bool {
+        self.view.was_walked(tree)
     }
 
     /// A sampler that draws random keys within the bounds of `options`.

@@ -207,9 +207,9 @@ impl View {
         self.memtables(tree).for_each(|memtable| memtable.prefetch(&hashes));
     }
 
-    /// Whether the active memtable of `tree` is kept in order, so that a scan has nothing to sort.
-    pub(crate) fn is_sorted(&self, tree: TreeId) -> bool {
-        self.active.trees.get(tree.index()).is_some_and(|memtable| memtable.was_scanned())
+    /// Whether somebody has walked along the active memtable of `tree` lately.
+    pub(crate) fn was_walked(&self, tree: TreeId) -> bool {
+        self.active.trees.get(tree.index()).is_some_and(|memtable| memtable.was_walked())
     }
 
     /// The memtables of `tree` that are not empty, newest first.

@@ -134,7 +134,6 @@ impl Core {
         for batch in batches {
             view.active.apply(batch.sealed())?;
         }
-        view.active.trees.iter().for_each(|memtable| memtable.update_order());
         Ok(())
     }
 

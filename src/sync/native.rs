@@ -1,9 +1,7 @@
 //! What the library uses: parking_lot, arc-swap and std.
 
 pub(crate) use arc_swap::{ArcSwap, ArcSwapOption, Guard};
-pub(crate) use parking_lot::{
-    Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 pub(crate) use std::sync::atomic;
 pub(crate) use std::thread;
 pub(crate) use std::time::Instant;

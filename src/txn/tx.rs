@@ -359,12 +359,12 @@ impl<'a> Tx<'a> {
         self.overlay.bytes()
     }
 
-    /// Whether a walk along `tree` costs no more than the rows it passes: nothing needs sorting
-    /// first, and few writes are pending.
+    /// Whether walks along `tree` are usual and cost no more than the rows they pass: few writes are
+    /// pending.
     pub(crate) fn walk_is_cheap(&self, tree: TreeId) -> bool {
         const LITTLE: usize = 1024;
         let pending = self.overlay.of(tree).map_or(0, Writes::len);
-        pending <= LITTLE && self.reader.is_sorted(tree)
+        pending <= LITTLE && self.reader.was_walked(tree)
     }
 
     /// Notes that rows with this prefix are in the store and newer than the read point.

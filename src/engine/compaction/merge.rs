@@ -1,5 +1,9 @@
 //! The inner loop of a compaction or flush: writes the entries of the inputs in order, without
 //! those that no reader can see.
+//!
+//! Invariant: for every reader, the weights of the entries it sees of a key add up to the same before
+//! and after. An entry that a newer one shadows adds its weight to that one. A tombstone is dropped
+//! only if it weighs nothing together with what it shadows. A filter drops what nobody counts.
 
 use super::filter::{Decision, Filter};
 use super::output::TableOutputs;
@@ -42,6 +46,21 @@ pub struct Merge<'a> {
     pub one_table: bool,
 }
 
+/// What became of an entry that some reader can see. What it shadows adds its weight to it.
+enum Fate {
+    Written,
+    /// It is a tombstone that may be dropped.
+    Held,
+    Dropped,
+}
+
+/// A tombstone that is dropped if it weighs nothing in the end.
+struct HeldTombstone {
+    key: Vec<u8>,
+    tag: Tag,
+    weight: i64,
+}
+
 /// How a merge ended.
 #[derive(Clone, Debug, Default)]
 pub struct MergeEnd {
@@ -66,19 +85,40 @@ impl Merge<'_> {
     ) -> Result<MergeEnd> {
         let mut stats = MergeStats::default();
         let (mut unpaused, mut read) = (0, 0);
+        let (mut fate, mut held) = (Fate::Dropped, None);
         inputs.seek_to_first()?;
         while inputs.valid() {
             let (key, tag, value) = (inputs.key(), inputs.tag(), inputs.value());
             stats.read += 1;
-            if let Some(tag) = self.surviving_tag(key, tag, value, &mut stats)? {
-                let long = self.one_table && read >= PIECE_BYTES;
-                if outputs.can_end_before(key) && (self.ends_table(key, outputs) || long) {
-                    if self.one_table {
-                        return Ok(MergeEnd { stats, stopped_before: Some(key.to_vec()) });
-                    }
-                    outputs.finish_table()?;
+            if !self.visibility.is_visible(key, tag) {
+                stats.shadowed += 1;
+                match (&fate, &mut held) {
+                    (Fate::Written, _) => outputs.weigh_last(tag.weight()),
+                    (Fate::Held, Some(HeldTombstone { weight, .. })) => *weight += tag.weight(),
+                    _ => {}
                 }
-                outputs.add(key, tag, if tag.is_delete() { &[] } else { value })?;
+            } else {
+                release(held.take(), outputs, &mut stats)?;
+                let surviving = self.surviving_tag(key, tag, value, &mut stats)?;
+                fate = match surviving {
+                    Some(tag) if self.may_go(key, tag) => {
+                        let weight = tag.weight();
+                        held = Some(HeldTombstone { key: key.to_vec(), tag, weight });
+                        Fate::Held
+                    }
+                    Some(_) => Fate::Written,
+                    None => Fate::Dropped,
+                };
+                if let (Fate::Written, Some(tag)) = (&fate, surviving) {
+                    let long = self.one_table && read >= PIECE_BYTES;
+                    if outputs.can_end_before(key) && (self.ends_table(key, outputs) || long) {
+                        if self.one_table {
+                            return Ok(MergeEnd { stats, stopped_before: Some(key.to_vec()) });
+                        }
+                        outputs.finish_table()?;
+                    }
+                    outputs.add(key, tag, if tag.is_delete() { &[] } else { value })?;
+                }
             }
             let bytes = (key.len() + value.len()) as u64;
             (unpaused, read) = (unpaused + bytes, read + bytes);
@@ -88,7 +128,14 @@ impl Merge<'_> {
             }
             inputs.next()?;
         }
+        release(held, outputs, &mut stats)?;
         Ok(MergeEnd { stats, stopped_before: None })
+    }
+
+    /// Whether an entry is a tombstone that hides nothing.
+    #[inline]
+    fn may_go(&mut self, key: &[u8], tag: Tag) -> bool {
+        tag.is_delete() && self.visibility.is_visible_to_all(tag) && (self.is_bottom)(key)
     }
 
     fn ends_table(&mut self, key: &[u8], outputs: &TableOutputs<'_>) -> bool {
@@ -97,7 +144,7 @@ impl Merge<'_> {
         cut || outputs.is_full()
     }
 
-    /// The tag with which the entry survives; `None` if it is dropped.
+    /// The tag with which an entry that some reader can see survives the filter.
     #[inline]
     fn surviving_tag(
         &mut self,
@@ -106,10 +153,6 @@ impl Merge<'_> {
         value: &[u8],
         stats: &mut MergeStats,
     ) -> Result<Option<Tag>> {
-        if !self.visibility.is_visible(key, tag) {
-            stats.shadowed += 1;
-            return Ok(None);
-        }
         let mut tag = tag;
         if let Some(filter) = &mut self.filter {
             match filter.decide(key, tag, value)? {
@@ -124,10 +167,24 @@ impl Merge<'_> {
                 }
             }
         }
-        if tag.is_delete() && self.visibility.is_visible_to_all(tag) && (self.is_bottom)(key) {
-            stats.elided += 1;
-            return Ok(None);
-        }
         Ok(Some(tag))
     }
 }
+
+/// Drops a tombstone that weighs nothing together with what it shadows. One that does weigh belongs
+/// to a collection of which a filter has dropped a part; it goes with the rest.
+fn release(
+    held: Option<HeldTombstone>,
+    outputs: &mut TableOutputs<'_>,
+    stats: &mut MergeStats,
+) -> Result<()> {
+    let Some(HeldTombstone { key, tag, weight }) = held else { return Ok(()) };
+    if weight == 0 {
+        stats.elided += 1;
+        return Ok(());
+    }
+    outputs.add(&key, tag.with_weight(weight), &[])
+}
+
+#[cfg(test)]
+mod tests;

@@ -72,6 +72,14 @@ impl<'a> TableOutputs<'a> {
         }
     }
 
+    /// Adds to the weight of the last entry that of an older version, which is left out.
+    #[inline]
+    pub fn weigh_last(&mut self, weight: i64) {
+        if let Some(writer) = &mut self.open {
+            writer.weigh_last(weight);
+        }
+    }
+
     /// Whether a table is in progress and may end before `key`. All versions of a key belong in one
     /// table of a level, and so do keys whose bounds are equal.
     #[inline]

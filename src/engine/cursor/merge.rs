@@ -234,7 +234,7 @@ mod tests {
             entries in prop::collection::vec((prop::collection::vec(0u8..3, 0..4), 0usize..4), 1..60),
             walk in prop::collection::vec((0u8..5, prop::collection::vec(0u8..3, 0..4)), 0..60),
         ) {
-            let tables: Vec<_> = (0..4).map(|_| Arc::new(Memtable::new(0, false))).collect();
+            let tables: Vec<_> = (0..4).map(|_| Arc::new(Memtable::new(0))).collect();
             let mut model = Vec::new();
             for ((key, home), sequence) in entries.iter().zip(1u64..) {
                 let tag = Tag::new(sequence, EntryKind::Put);

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::arena::Address;
 use super::current_entry::CurrentEntry;
 use super::entries::Entries;
-use super::order::{Order, OrderPosition, Target};
+use super::order::{Order, OrderPosition, Sorted, Target};
 use super::table::Memtable;
 use crate::engine::cursor::Cursor;
 use crate::engine::entry::Tag;
@@ -47,22 +47,22 @@ impl MemtableCursor {
 
     /// Fills the window with entries from the position that `find` returns, and moves to the
     /// first of them.
-    fn forward_from(&mut self, find: impl FnOnce(&Order, &Entries) -> OrderPosition) {
+    fn forward_from(&mut self, find: impl Fn(&Order, &Entries) -> Sorted<OrderPosition>) {
         let (window, size) = (&mut self.window, self.window_size);
-        window.clear();
         self.current.memtable().with_order(|order, entries| {
-            order.take_from(find(order, entries), size, window);
+            window.clear();
+            order.take_from(find(order, entries)?, size, window)
         });
         self.move_to(0);
     }
 
     /// Fills the window with entries before the position that `find` returns, and moves to the
     /// last of them.
-    fn backward_from(&mut self, find: impl FnOnce(&Order, &Entries) -> OrderPosition) {
+    fn backward_from(&mut self, find: impl Fn(&Order, &Entries) -> Sorted<OrderPosition>) {
         let (window, size) = (&mut self.window, self.window_size);
-        window.clear();
         self.current.memtable().with_order(|order, entries| {
-            order.take_before(find(order, entries), size, window);
+            window.clear();
+            order.take_before(find(order, entries)?, size, window)
         });
         // With an empty window the index wraps around, and the cursor is not valid.
         self.move_to(self.window.len().wrapping_sub(1));
@@ -99,12 +99,12 @@ impl Cursor for MemtableCursor {
     }
 
     fn seek_to_first(&mut self) -> Result<()> {
-        self.forward_from(|order, _| order.start());
+        self.forward_from(|order, _| Ok(order.start()));
         Ok(())
     }
 
     fn seek_to_last(&mut self) -> Result<()> {
-        self.backward_from(|order, _| order.end());
+        self.backward_from(|order, _| Ok(order.end()));
         Ok(())
     }
 
@@ -157,7 +157,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn filled(entries: &[(Vec<u8>, u64)]) -> Arc<Memtable> {
-        let m = Arc::new(Memtable::new(1 << 16, false));
+        let m = Arc::new(Memtable::new(1 << 16));
         for (key, sequence) in entries {
             let tag = Tag::new(*sequence, EntryKind::Put);
             m.insert(stable_hash(key), key, tag, &sequence.to_le_bytes()).unwrap();

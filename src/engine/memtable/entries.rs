@@ -213,8 +213,9 @@ impl Entries {
         Err(&header.next)
     }
 
-    /// Reads the header of an entry, to bring it into the processor's cache.
-    pub(super) fn touch(&self, address: Address) -> u32 {
+    /// The lower half of the hash of an entry's key.
+    #[inline]
+    pub(super) fn hash(&self, address: Address) -> u32 {
         self.header(address).hash
     }
 
@@ -240,6 +241,21 @@ impl Entries {
         let versions = self.versions(address)?;
         let jumps = self.is_later(versions.jump, sequence);
         Some(if jumps { versions.jump } else { versions.older })
+    }
+
+    /// The key, the sequence number and the lower half of the key's hash of an entry.
+    #[inline]
+    pub(super) fn place(&self, address: Address) -> (&[u8], Sequence, u32) {
+        let memory = self.arena.at(address);
+        // SAFETY: as in `header` and `entry`.
+        let (header, key) = unsafe {
+            let header = &*memory.cast::<Header>();
+            let fixed = if header.klen & HAS_OLDER == 0 { HEADER } else { HEADER + VERSIONS };
+            let klen = (header.klen & !HAS_OLDER) as usize;
+            (header, std::slice::from_raw_parts(memory.add(fixed), klen))
+        };
+        header.witness.reads();
+        (key, header.tag >> 8, header.hash)
     }
 
     /// The entry at an address that [`Entries::push`] returned.

@@ -2,11 +2,11 @@
 //! point reads, and an order for scans.
 //!
 //! Appending to an arena and a hash chain costs a fifth of an insert into a skip list, and most
-//! memtables are never scanned. So the order is built only on demand: by a scan, by a flush, and
-//! for a while after a scan by the writer, so that the next scan has little to sort.
+//! memtables are never scanned. So the writer only assigns entries to runs of neighbours, many at a
+//! time. A run is sorted when a scan or a flush reaches it.
 //!
 //! - `arena`, `entries`: memory, and the layout of an entry in it;
-//! - `order`: the sorted addresses of entries;
+//! - `order`: the addresses of entries in runs, which are sorted on demand;
 //! - `table`: [`Memtable`], which ties these together;
 //! - `pinned_value`: values that outlive the memtable;
 //! - `current_entry`, `cursor`: walking a memtable;

@@ -21,7 +21,7 @@ type Writes = &'static [&'static [u8]];
 
 impl Tree {
     fn new() -> Arc<Self> {
-        let memtable = Arc::new(Memtable::new(1, false));
+        let memtable = Arc::new(Memtable::new(1));
         Arc::new(Self { memtable, sequences: Sequences::starting_after(0) })
     }
 

@@ -1,26 +1,33 @@
-//! The order of a memtable: addresses sorted by key and then newest first, in runs small enough to
-//! insert into by moving memory.
+//! The order of a memtable: addresses by key and then newest first, in runs of bounded length.
 //!
-//! Each address comes with eight bytes of its key, so most comparisons touch no entry. They are the
-//! first eight bytes after the prefix that all keys share: rows of one collection share its name
-//! and version.
+//! Every entry is assigned to its run soon after it was written; that is a search among the first
+//! keys of the runs. A run is sorted when a walk reaches it. So neither a write nor the first walk
+//! after many writes does more than a bounded amount of work, and a memtable that is never walked
+//! is sorted only by its flush, run by run in the processor's cache.
+//!
+//! Invariants: all of one run sorts before all of the next. A run has at most [`RUN`] entries, and is
+//! not empty. `splits` has the first possible entry of every run but the first.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::arena::Address;
 use super::entries::{Entries, MemtableEntry};
-use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag, common_prefix};
+use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
+use run::Run;
+use splits::Splits;
+
+mod run;
+mod splits;
 
 /// Largest number of entries in a run.
-pub(crate) const RUN: usize = 256;
+pub(crate) const RUN: usize = 512;
 
-#[derive(Clone, Copy, Debug)]
-struct OrderSlot {
-    /// Eight bytes of the key, after the common prefix of all keys.
-    prefix: u64,
-    address: Address,
-}
+/// Number of entries that are placed together. A run is divided once it has that many less than
+/// [`RUN`], so that it never has more.
+const GROUP: usize = 64;
 
 /// A position in the order: run and index within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +36,24 @@ pub(super) struct OrderPosition {
     index: usize,
 }
 
-/// Sorted runs; every run is non-empty, and all of one run sorts before all of the next.
+/// The index of a run that must be sorted first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unsorted(usize);
+
+/// What was found, if all runs that it depends on are sorted.
+pub(super) type Sorted<T> = Result<T, Unsorted>;
+
+/// Runs of entries.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    runs: Vec<Vec<OrderSlot>>,
+    /// Boxed, since a new run moves all later ones.
+    #[expect(clippy::vec_box, reason = "see above")]
+    runs: Vec<Box<Run>>,
+    splits: Splits,
     len: usize,
-    /// A common prefix of all keys, not necessarily the longest.
-    common: Vec<u8>,
+    /// Entries that were placed, sorted or divided so far.
+    #[cfg(test)]
+    pub(super) moved: usize,
 }
 
 /// A position to search for. Entries sort by key, then by descending sequence number, then with
@@ -57,35 +75,16 @@ impl<'a> Target<'a> {
     pub(super) fn entry(found: MemtableEntry<'a>, address: Address) -> Self {
         Self { key: found.key(), sequence: found.tag().sequence(), address }
     }
-}
 
-/// The first eight bytes of a key as a big-endian number, padded with zeros.
-#[inline]
-fn prefix_of(key: &[u8]) -> u64 {
-    if let Some(first) = key.first_chunk() {
-        return u64::from_be_bytes(*first);
-    }
-    let mut first = [0u8; 8];
-    for (to, from) in first.iter_mut().zip(key) {
-        *to = *from;
-    }
-    u64::from_be_bytes(first)
-}
-
-fn compare(
-    slot: OrderSlot,
-    target_prefix: u64,
-    target: &Target<'_>,
-    entries: &Entries,
-) -> Ordering {
-    slot.prefix.cmp(&target_prefix).then_with(|| {
-        let found = entries.entry(slot.address);
+    /// Compares the entry at `address` with the target.
+    fn compare(&self, address: Address, entries: &Entries) -> Ordering {
+        let found = entries.entry(address);
         found
             .key()
-            .cmp(target.key)
-            .then_with(|| target.sequence.cmp(&found.tag().sequence()))
-            .then_with(|| target.address.cmp(&slot.address))
-    })
+            .cmp(self.key)
+            .then_with(|| self.sequence.cmp(&found.tag().sequence()))
+            .then_with(|| self.address.cmp(&address))
+    }
 }
 
 impl Order {
@@ -94,86 +93,100 @@ impl Order {
     }
 
     /// Adds entries in any order.
-    pub(super) fn extend(&mut self, fresh: Vec<Address>, entries: &Entries) {
-        let keys = || fresh.iter().map(|address| entries.entry(*address).key());
-        if self.len == 0 {
-            let first = keys().next().unwrap_or_default();
-            let shared = keys().map(|key| common_prefix(first, key)).min().unwrap_or(0);
-            self.common = first.get(..shared).unwrap_or_default().to_vec();
-        } else {
-            keys().for_each(|key| self.share(key, entries));
+    pub(super) fn extend(&mut self, fresh: &[Address], entries: &Entries) {
+        if self.runs.is_empty() {
+            self.runs.push(Box::default());
+        }
+        for group in fresh.chunks(GROUP) {
+            self.place(group, entries);
         }
         self.len += fresh.len();
-        // Rebuilding costs a pass over everything, inserting costs a search per entry.
-        if fresh.len() * 16 > self.len {
-            self.rebuild(fresh, entries);
-        } else {
-            fresh.into_iter().for_each(|address| self.insert(address, entries));
+        self.count_moved(fresh.len());
+    }
+
+    #[cfg(test)]
+    fn count_moved(&mut self, entries: usize) {
+        self.moved += entries;
+    }
+
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "tests count")]
+    fn count_moved(&mut self, _: usize) {}
+
+    /// Appends entries to their runs. All are assigned before the first is appended, so that the
+    /// processor waits for the memory of several runs at a time.
+    fn place(&mut self, group: &[Address], entries: &Entries) {
+        let mut placed: [(&[u8], usize); GROUP] = [(&[], 0); GROUP];
+        // The empty key, as if it were the last one, belongs to the first run.
+        let (mut last_hash, mut last): (u32, (&[u8], usize)) = (0, (&[], 0));
+        for (place, address) in placed.iter_mut().zip(group) {
+            let (key, sequence, hash) = entries.place(*address);
+            // A new version comes right before the one before it. They part only where a run begins
+            // between them.
+            let run = match hash == last_hash
+                && last.0 == key
+                && !self.begins_with(last.1, key, entries)
+            {
+                true => last.1,
+                false => self.splits.run_of(&Target { key, sequence, address: *address }, entries),
+            };
+            *place = (key, run);
+            (last_hash, last) = (hash, *place);
+        }
+        let mut full: SmallVec<[usize; GROUP]> = SmallVec::new();
+        for ((key, at), address) in placed.iter().zip(group) {
+            let Some(run) = self.runs.get_mut(*at) else { continue };
+            run.push(key, *address, entries);
+            if run.len() == RUN - GROUP {
+                full.push(*at);
+            }
+        }
+        // From the last one on, since a split moves the runs after it.
+        full.sort_unstable();
+        for at in full.into_iter().rev() {
+            self.split(at, entries);
         }
     }
 
-    fn rebuild(&mut self, fresh: Vec<Address>, entries: &Entries) {
-        let mut all: Vec<OrderSlot> =
-            std::mem::take(&mut self.runs).into_iter().flatten().collect();
-        all.extend(fresh.into_iter().map(|address| self.slot_of(address, entries)));
-        all.sort_unstable_by(|a, b| {
-            compare(*a, b.prefix, &Target::entry(entries.entry(b.address), b.address), entries)
-        });
-        // Half-full runs leave room for what is inserted later.
-        self.runs = all.chunks(RUN / 2).map(<[OrderSlot]>::to_vec).collect();
+    /// Whether the first possible entry of a run is one of `key`.
+    fn begins_with(&self, run: usize, key: &[u8], entries: &Entries) -> bool {
+        self.splits.before(run).is_some_and(|address| entries.entry(address).key() == key)
     }
 
-    fn slot_of(&self, address: Address, entries: &Entries) -> OrderSlot {
-        let key = entries.entry(address).key();
-        let prefix = prefix_of(key.get(self.common.len()..).unwrap_or_default());
-        OrderSlot { prefix, address }
+    fn split(&mut self, at: usize, entries: &Entries) {
+        let Some(run) = self.runs.get_mut(at) else { return };
+        let (upper, first) = run.split(entries);
+        self.runs.insert(at + 1, Box::new(upper));
+        let seen = self.splits.insert(at, first, entries);
+        self.count_moved(RUN + seen);
     }
 
-    /// Shortens `common` to a prefix of `key`, if it is none yet. It shrinks to at most half its
-    /// length each time, so that the slots are rarely rebuilt.
-    fn share(&mut self, key: &[u8], entries: &Entries) {
-        if key.starts_with(&self.common) {
-            return;
+    /// Sorts a run.
+    pub(super) fn sort(&mut self, Unsorted(run): Unsorted, entries: &Entries) {
+        if let Some(run) = self.runs.get_mut(run) {
+            run.sort(entries);
+            let moved = run.len();
+            self.count_moved(moved);
         }
-        self.common.truncate(common_prefix(&self.common, key).min(self.common.len() / 2));
-        let mut runs = std::mem::take(&mut self.runs);
-        for slot in runs.iter_mut().flatten() {
-            *slot = self.slot_of(slot.address, entries);
-        }
-        self.runs = runs;
     }
 
-    fn insert(&mut self, address: Address, entries: &Entries) {
-        let found = entries.entry(address);
-        let position = self.first_from(&Target::entry(found, address), entries);
-        let slot = self.slot_of(address, entries);
-        let at_end = position.run == self.runs.len();
-        let run_index = if at_end { position.run.saturating_sub(1) } else { position.run };
-        let Some(run) = self.runs.get_mut(run_index) else {
-            self.runs.push(vec![slot]);
-            return;
-        };
-        let index = if at_end { run.len() } else { position.index };
-        run.insert(index, slot);
-        if run.len() > RUN {
-            let upper = run.split_off(run.len() / 2);
-            self.runs.insert(run_index + 1, upper);
+    /// The run at an index, once it is sorted; `None` beyond the last.
+    fn sorted_run(&self, index: usize) -> Sorted<Option<&Run>> {
+        match self.runs.get(index) {
+            Some(run) if !run.is_sorted() => Err(Unsorted(index)),
+            found => Ok(found.map(|run| &**run)),
         }
     }
 
     /// The first position that does not sort before `target`; the end if there is none.
-    pub(super) fn first_from(&self, target: &Target<'_>, entries: &Entries) -> OrderPosition {
-        let Some(rest) = target.key.strip_prefix(self.common.as_slice()) else {
-            // The target lacks the common prefix: it sorts before all keys or after all keys.
-            let after = target.key > self.common.as_slice();
-            return if after { self.end() } else { self.start() };
-        };
-        let prefix = prefix_of(rest);
-        let before = |slot: &OrderSlot| compare(*slot, prefix, target, entries).is_lt();
-        // Runs whose last entry sorts before the target are skipped.
-        let run = self.runs.partition_point(|run| run.last().is_some_and(before));
-        let index = self.runs.get(run).map_or(0, |run| run.partition_point(before));
-        OrderPosition { run, index }
+    pub(super) fn first_from(
+        &self,
+        target: &Target<'_>,
+        entries: &Entries,
+    ) -> Sorted<OrderPosition> {
+        let run = self.splits.run_of(target, entries);
+        let index = self.sorted_run(run)?.map_or(0, |run| run.first_from(target, entries));
+        Ok(OrderPosition { run, index })
     }
 
     /// The runs that may hold entries of `[lower, upper)`.
@@ -184,15 +197,15 @@ impl Order {
         entries: &Entries,
     ) -> Range<usize> {
         let newest = Tag::newest_at(MAX_SEQUENCE);
-        let position = |key| self.first_from(&Target::before(key, newest), entries);
-        let first = position(lower).run;
-        let end = upper.map(position).map_or(self.runs.len(), |end| end.run + end.index.min(1));
+        let run = |key| self.splits.run_of(&Target::before(key, newest), entries);
+        let end = upper.map(run).map_or(self.runs.len(), |last| last + 1);
+        let first = run(lower);
         first..end.min(self.runs.len()).max(first)
     }
 
     /// The address at `index` of a run, if the run is that long.
     pub(super) fn slot(&self, run: usize, index: usize) -> Option<Address> {
-        self.runs.get(run)?.get(index).map(|slot| slot.address)
+        self.runs.get(run)?.address(index)
     }
 
     /// The position after the last entry.
@@ -206,16 +219,20 @@ impl Order {
     }
 
     /// Appends up to `limit` addresses from `position` on, ascending.
-    pub(super) fn take_from(&self, position: OrderPosition, limit: usize, out: &mut Vec<Address>) {
-        let mut skip = position.index;
-        for run in self.runs.get(position.run..).unwrap_or_default() {
-            let room = limit.saturating_sub(out.len());
-            out.extend(run.iter().skip(skip).take(room).map(|slot| slot.address));
-            skip = 0;
-            if out.len() >= limit {
-                return;
-            }
+    pub(super) fn take_from(
+        &self,
+        position: OrderPosition,
+        limit: usize,
+        out: &mut Vec<Address>,
+    ) -> Sorted<()> {
+        let OrderPosition { run: mut at, index: mut skip } = position;
+        while out.len() < limit
+            && let Some(run) = self.sorted_run(at)?
+        {
+            out.extend(run.addresses().skip(skip).take(limit - out.len()));
+            (at, skip) = (at + 1, 0);
         }
+        Ok(())
     }
 
     /// Appends up to `limit` addresses before `position`, ascending.
@@ -224,20 +241,23 @@ impl Order {
         position: OrderPosition,
         limit: usize,
         out: &mut Vec<Address>,
-    ) {
-        let head = self.runs.get(position.run).and_then(|run| run.get(..position.index));
-        let mut push = |run: &[OrderSlot]| {
-            let room = limit.saturating_sub(out.len());
-            out.extend(run.iter().rev().take(room).map(|slot| slot.address));
-            out.len() >= limit
-        };
-        if !push(head.unwrap_or_default()) {
-            for run in self.runs.get(..position.run).unwrap_or_default().iter().rev() {
-                if push(run) {
-                    break;
-                }
+    ) -> Sorted<()> {
+        let OrderPosition { run: mut at, index: mut before } = position;
+        loop {
+            // The position after the last entry is in no run.
+            if let Some(run) = self.sorted_run(at)? {
+                let skip = run.len().saturating_sub(before);
+                out.extend(run.addresses().rev().skip(skip).take(limit - out.len()));
             }
+            if out.len() >= limit || at == 0 {
+                break;
+            }
+            (at, before) = (at - 1, usize::MAX);
         }
         out.reverse();
+        Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,25 +24,17 @@ pub struct MemtableSet {
 }
 
 impl MemtableSet {
-    /// Empty memtables, one per entry of `expect_scans`.
-    pub fn new(
-        capacity: usize,
-        expect_scans: &[bool],
-        log_start: LogPosition,
-        hash_seed: HashSeed,
-    ) -> Self {
-        let trees =
-            expect_scans.iter().map(|scans| Arc::new(Memtable::new(capacity, *scans))).collect();
+    /// Empty memtables of so many trees.
+    pub fn new(capacity: usize, trees: usize, log_start: LogPosition, hash_seed: HashSeed) -> Self {
+        let trees = (0..trees).map(|_| Arc::new(Memtable::new(capacity))).collect();
         let last_sequence = AtomicU64::new(Sequence::MAX);
         Self { trees, log_start, hash_seed, last_sequence }
     }
 
-    /// The empty set that takes over when this one is frozen. Trees that were scanned lately are
-    /// expected to be scanned again.
+    /// The empty set that takes over when this one is frozen.
     #[must_use]
     pub fn successor(&self, capacity: usize, log_start: LogPosition) -> Self {
-        let scanned: Vec<bool> = self.trees.iter().map(|memtable| memtable.was_scanned()).collect();
-        Self::new(capacity, &scanned, log_start, self.hash_seed)
+        Self::new(capacity, self.trees.len(), log_start, self.hash_seed)
     }
 
     /// Notes that the set takes no commits after `sequence`.
@@ -78,6 +70,7 @@ impl MemtableSet {
             let hash = self.hash_seed.hash(operation.key);
             memtable.insert(hash, operation.key, tag, operation.value)?;
         }
+        self.trees.iter().for_each(|memtable| memtable.update_order());
         Ok(sequence)
     }
 }

@@ -1,4 +1,4 @@
-//! The memtable: entries chained by hash for point reads, and sorted on demand for scans.
+//! The memtable: entries chained by hash for point reads, and in an order for scans.
 //!
 //! A bucket is a chain of the newest entries of its keys. Each of them leads to the older versions
 //! of its key (`entries`). The chain of a bucket ends at [`LONGEST_CHAIN`] keys. Further keys of the
@@ -20,11 +20,11 @@ use std::ops::Range;
 
 use super::arena::{Address, Tail};
 use super::entries::{Entries, MAX_KEY_BYTES, MemtableEntry, NewEntry};
-use super::order::{Order, RUN};
+use super::order::{Order, RUN, Sorted};
 use crate::engine::entry::{Sequence, Tag};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use crate::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use crate::sync::{Mutex, RwLock};
 
 /// Number of keys in the chain of a bucket; further ones are in the map. The mean is below three.
 const LONGEST_CHAIN: usize = if cfg!(loom) { 2 } else { 64 };
@@ -45,14 +45,21 @@ pub struct Memtable {
     order: RwLock<Order>,
     len: AtomicUsize,
     bytes: AtomicUsize,
-    /// Up to this number of entries the writer keeps the order nearly up to date.
-    ordered_until: AtomicUsize,
+    /// Number of entries that have their place in the order.
+    ordered: AtomicUsize,
+    /// Up to this number of entries the memtable counts as one that is walked.
+    walked_until: AtomicUsize,
 }
 
-/// Number of entries that are sorted as they are written after a scan. Without another scan in
-/// between, later entries are sorted by the next scan: a tree that is rarely scanned must not pay
-/// for it with every write.
-const ORDERED_AFTER_SCAN: usize = 1 << 15;
+/// Number of entries after a walk that make it an old one.
+const RECENT_WALK: usize = 1 << 15;
+
+/// Number of entries that the writer lets queue up before it gives them their places in the order.
+const BEHIND: usize = if cfg!(loom) { 1 } else { 64 };
+/// Number of such entries at which the writer waits for a scan that uses the order.
+const FAR_BEHIND: usize = 1 << 12;
+/// Memory of an entry in the append order and in the order.
+const ORDER_BYTES: usize = 4 + 12;
 
 /// Zeroed memory that the system provides page by page as it is touched. Writing the zeros here
 /// would stop the writer that needs a new memtable for a millisecond.
@@ -87,9 +94,8 @@ enum Slot<'a> {
 }
 
 impl Memtable {
-    /// A memtable meant for about `capacity` bytes. With `expect_scans` the writer keeps the
-    /// order nearly up to date from the start.
-    pub fn new(capacity: usize, expect_scans: bool) -> Self {
+    /// A memtable meant for about `capacity` bytes.
+    pub fn new(capacity: usize) -> Self {
         let buckets = (capacity / 128).next_power_of_two().clamp(FEWEST_BUCKETS, 1 << 22);
         Self {
             entries: Entries::new(),
@@ -99,7 +105,8 @@ impl Memtable {
             order: RwLock::default(),
             len: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
-            ordered_until: AtomicUsize::new(if expect_scans { ORDERED_AFTER_SCAN } else { 0 }),
+            ordered: AtomicUsize::new(0),
+            walked_until: AtomicUsize::new(0),
         }
     }
 
@@ -121,9 +128,9 @@ impl Memtable {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether a scan has used the memtable lately.
-    pub fn was_scanned(&self) -> bool {
-        self.len() < self.ordered_until.load(Ordering::Relaxed)
+    /// Whether somebody has walked along the memtable lately.
+    pub fn was_walked(&self) -> bool {
+        self.len() < self.walked_until.load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -169,7 +176,7 @@ impl Memtable {
             }
         }
         let count = writer.append_order.len();
-        let bytes = writer.tail.allocated() + count * 4 + writer.overflow_bytes;
+        let bytes = writer.tail.allocated() + count * ORDER_BYTES + writer.overflow_bytes;
         self.bytes.store(bytes, Ordering::Relaxed);
         self.len.store(count, Ordering::Release);
         Ok(())
@@ -228,7 +235,7 @@ impl Memtable {
         let bucket = |hash: &u64| self.bucket(*hash).map_or(0, |it| it.load(Ordering::Acquire));
         let heads = hashes.iter().map(bucket).collect::<Vec<Address>>();
         let present = heads.iter().filter(|head| **head != 0);
-        let read = present.map(|head| self.entries.touch(*head));
+        let read = present.map(|head| self.entries.hash(*head));
         std::hint::black_box(read.fold(0, |all, hash| all ^ hash));
     }
 
@@ -238,22 +245,25 @@ impl Memtable {
         self.entries.entry(address)
     }
 
-    /// The order, brought up to date with everything written so far.
-    fn ordered(&self) -> RwLockReadGuard<'_, Order> {
-        self.ordered_until.store(self.len() + ORDERED_AFTER_SCAN, Ordering::Relaxed);
-        let guard = self.order.read();
-        if guard.len() == self.len() {
-            return guard;
+    /// Runs `find` on the order, brought up to date, and the entries it refers to. It is run again
+    /// whenever a run that it needs had to be sorted first.
+    pub(super) fn with_order<T>(&self, mut find: impl FnMut(&Order, &Entries) -> Sorted<T>) -> T {
+        self.walked_until.store(self.len() + RECENT_WALK, Ordering::Relaxed);
+        let order = self.order.read();
+        if order.len() == self.len()
+            && let Ok(found) = find(&order, &self.entries)
+        {
+            return found;
         }
-        drop(guard);
+        drop(order);
         let mut order = self.order.write();
         self.catch_up(&mut order);
-        RwLockWriteGuard::downgrade(order)
-    }
-
-    /// Runs `find` on the order, brought up to date, and the entries it refers to.
-    pub(super) fn with_order<T>(&self, find: impl FnOnce(&Order, &Entries) -> T) -> T {
-        find(&self.ordered(), &self.entries)
+        loop {
+            match find(&order, &self.entries) {
+                Ok(found) => return found,
+                Err(unsorted) => order.sort(unsorted, &self.entries),
+            }
+        }
     }
 
     fn catch_up(&self, order: &mut Order) {
@@ -261,13 +271,14 @@ impl Memtable {
             let writer = self.writer.lock();
             writer.append_order.get(order.len()..).unwrap_or_default().to_vec()
         };
-        order.extend(fresh, &self.entries);
+        order.extend(&fresh, &self.entries);
+        self.ordered.store(order.len(), Ordering::Relaxed);
     }
 
     /// The runs of the order that may hold entries of `[lower, upper)`. They change with every
     /// write.
     pub(crate) fn runs_between(&self, lower: &[u8], upper: Option<&[u8]>) -> Range<usize> {
-        self.with_order(|order, entries| order.runs_between(lower, upper, entries))
+        self.with_order(|order, entries| Ok(order.runs_between(lower, upper, entries)))
     }
 
     /// A random entry of the runs that may hold `[lower, upper)`. Each entry is drawn with the
@@ -278,28 +289,41 @@ impl Memtable {
         upper: Option<&[u8]>,
         random: &mut dyn FnMut(u64) -> u64,
     ) -> Option<MemtableEntry<'_>> {
-        let order = self.ordered();
-        let runs = order.runs_between(lower, upper, &self.entries);
-        if runs.is_empty() {
-            return None;
-        }
-        let run = runs.start + usize::try_from(random(runs.len() as u64)).ok()?;
-        let index = usize::try_from(random(RUN as u64)).ok()?;
-        order.slot(run, index).map(|address| self.entry(address))
+        let drawn = self.with_order(|order, entries| {
+            let runs = order.runs_between(lower, upper, entries);
+            let run = runs.start + usize::try_from(random(runs.len().max(1) as u64)).unwrap_or(0);
+            let index = usize::try_from(random(RUN as u64)).unwrap_or(RUN);
+            Ok(order.slot(run, index))
+        });
+        drawn.map(|address| self.entry(address))
     }
 
-    /// Sorts recent entries if a scan is likely to follow. The writer calls this now and then, so
-    /// that scans have little to sort.
+    /// Gives recent entries their places in the order. The writer calls this after every batch, so
+    /// that neither a scan nor a later writer finds much to do.
+    #[inline]
     pub fn update_order(&self) {
-        const BEHIND: usize = 64;
-        if !self.was_scanned() {
-            return;
+        let behind = self.len() - self.ordered.load(Ordering::Relaxed);
+        if behind >= BEHIND {
+            self.order_fresh(behind);
         }
-        if let Some(mut order) = self.order.try_write()
-            && self.len() - order.len() >= BEHIND
-        {
+    }
+
+    fn order_fresh(&self, behind: usize) {
+        let order = match behind < FAR_BEHIND {
+            true => self.order.try_write(),
+            false => Some(self.order.write()),
+        };
+        if let Some(mut order) = order {
             self.catch_up(&mut order);
         }
+    }
+}
+
+#[cfg(test)]
+impl Memtable {
+    /// How many entries were placed, sorted or divided so far to keep the order.
+    pub(super) fn moved(&self) -> usize {
+        self.order.read().moved
     }
 }
 
@@ -325,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_read_sees_the_newest_entry_at_its_sequence() {
-        let m = Memtable::new(1 << 16, false);
+        let m = Memtable::new(1 << 16);
         put(&m, b"k", 3, b"three");
         put(&m, b"k", 5, b"five");
         m.insert(stable_hash(b"k"), b"k", Tag::new(7, EntryKind::Delete), b"").unwrap();
@@ -338,7 +362,7 @@ mod tests {
 
     #[test]
     fn of_two_entries_with_one_sequence_the_later_wins() {
-        let m = Memtable::new(1 << 16, false);
+        let m = Memtable::new(1 << 16);
         put(&m, b"k", 3, b"first");
         put(&m, b"k", 3, b"second");
         assert_eq!(get(&m, b"k", 3).unwrap().value(), b"second");
@@ -346,7 +370,7 @@ mod tests {
 
     #[test]
     fn empty_keys_and_large_values_are_kept() {
-        let m = Memtable::new(1 << 16, false);
+        let m = Memtable::new(1 << 16);
         let large = vec![7u8; 5 << 20];
         put(&m, b"", 1, &large);
         let pinned = get(&m, b"", 1).unwrap().value_bytes();
@@ -356,7 +380,7 @@ mod tests {
 
     #[test]
     fn every_old_version_of_a_key_that_is_written_often_is_found() {
-        let m = Memtable::new(1 << 16, false);
+        let m = Memtable::new(1 << 16);
         let versions = if cfg!(miri) { 30 } else { 5000u64 };
         for sequence in 1..=versions {
             put(&m, b"hot", sequence * 2, &sequence.to_le_bytes());
@@ -374,7 +398,7 @@ mod tests {
     #[test]
     fn keys_of_one_hash_are_all_found_with_their_versions() {
         let keys = if cfg!(miri) { 66 } else { 2000 };
-        let m = Memtable::new(1 << 16, false);
+        let m = Memtable::new(1 << 16);
         let key = |i: u64| format!("key{i}").into_bytes();
         let put = |i: u64, sequence: Sequence| {
             let value = sequence.to_le_bytes();
@@ -403,7 +427,7 @@ mod tests {
     #[test]
     fn readers_run_beside_the_writer() {
         let writes = if cfg!(miri) { 50 } else { 20_000u64 };
-        let m = Memtable::new(1 << 20, false);
+        let m = Memtable::new(1 << 20);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for i in 0..writes {

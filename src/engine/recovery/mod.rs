@@ -182,14 +182,14 @@ impl Opening {
 
     fn core(&mut self, state: &ManifestState, numbers: Arc<FileNumbers>) -> Core {
         let options = self.config.options.clone();
-        let scans = vec![false; self.trees.len()];
         // A store of format 1 has none yet.
         let hash_seed = state.hash_seed.unwrap_or_else(HashSeed::random);
         let segment_bytes = Reserve::segment_bytes_for(&options, self.fs.is_volatile());
         let reserve = Reserve::new(Arc::clone(&self.fs), &self.dir, &self.names, segment_bytes);
         let write_buffer = self.limits.write_buffer;
         let space = DiskSpace::new(Arc::clone(&self.fs), &self.dir, reserve, write_buffer);
-        let set = MemtableSet::new(self.limits.write_buffer, &scans, state.log.start, hash_seed);
+        let (trees, start) = (self.trees.len(), state.log.start);
+        let set = MemtableSet::new(write_buffer, trees, start, hash_seed);
         let view = View {
             active: Arc::new(set),
             immutable: Vec::new(),

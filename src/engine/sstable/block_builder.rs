@@ -13,6 +13,8 @@ const MAX_GROUP_SHIFT: u32 = 4;
 pub(super) struct BlockBuilder {
     entries: Vec<u8>,
     offsets: Vec<u32>,
+    /// Where the tag of the last entry begins in `entries`.
+    last_tag_at: usize,
     /// The hash and the entry number of the first version of each user key.
     hashes: Vec<(u64, u32)>,
     anchor: Vec<u8>,
@@ -55,9 +57,18 @@ impl BlockBuilder {
         let suffix = key.get(shared..).unwrap_or_default();
         put_varint(&mut self.entries, shared as u64);
         put_varint(&mut self.entries, suffix.len() as u64);
+        self.last_tag_at = self.entries.len();
         put_u64(&mut self.entries, tag.raw());
         self.entries.extend_from_slice(suffix);
         self.entries.extend_from_slice(value);
+    }
+
+    /// Replaces the tag of the last entry.
+    pub(super) fn set_last_tag(&mut self, tag: Tag) {
+        let place = self.entries.get_mut(self.last_tag_at..).and_then(<[u8]>::first_chunk_mut);
+        if let Some(bytes) = place {
+            *bytes = tag.raw().to_le_bytes();
+        }
     }
 
     /// The bytes of the block in two parts: everything before the entries, and the entries.

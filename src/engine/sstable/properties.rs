@@ -5,7 +5,9 @@
 //!              | largest sequence | data blocks            (varints)
 //!              | smallest key | largest key                (length varint, bytes)
 //!              | count varint | (name, value) * count      (length varint, bytes, each)
-//!              | features varint | hash seed u64           (only if there are features)
+//!              | features varint                           (only if there are features)
+//!              | hash seed u64                             (with feature 1)
+//!              | sum of the weights i64                    (with feature 2)
 //! ```
 //!
 //! A feature is something that a reader must know. A table with a feature that this code does not
@@ -18,6 +20,11 @@ use crate::io::codec::{Reader, put_bytes, put_u64, put_varint};
 
 /// The feature of tables whose filter and blocks use a seeded hash.
 const HASH_SEED: u64 = 1;
+
+/// The feature of tables with entries that have a weight.
+const COUNTED: u64 = 2;
+/// All features that this code knows.
+const KNOWN_FEATURES: u64 = HASH_SEED | COUNTED;
 
 /// Sees every entry of a table that is being written, and adds properties at the end.
 pub trait Collector: Send {
@@ -58,6 +65,8 @@ pub struct Properties {
     pub collected: Vec<(Vec<u8>, Vec<u8>)>,
     /// Seed of the hash that the filter and the blocks use.
     pub hash_seed: HashSeed,
+    /// The sum of the weights of all entries; `None` if none has ever had one.
+    pub weight: Option<i64>,
     /// Features that this code does not know. Such a table cannot be read.
     pub(super) unknown_features: u64,
 }
@@ -77,6 +86,7 @@ impl Properties {
             largest: Vec::new(),
             collected: Vec::new(),
             hash_seed,
+            weight: None,
             unknown_features: 0,
         }
     }
@@ -89,6 +99,26 @@ impl Properties {
         self.value_bytes += value.len() as u64;
         self.min_sequence = self.min_sequence.min(tag.sequence());
         self.max_sequence = self.max_sequence.max(tag.sequence());
+        if tag.weight() != 0 {
+            *self.weight.get_or_insert(0) += tag.weight();
+        }
+    }
+
+    /// Counts an entry with another weight than before.
+    pub(super) fn reweigh(&mut self, before: Tag, now: Tag) {
+        if before != now {
+            *self.weight.get_or_insert(0) += now.weight() - before.weight();
+        }
+    }
+
+    /// Whether a reader must know more than format 1.
+    pub(super) fn has_features(&self) -> bool {
+        self.features() != 0
+    }
+
+    fn features(&self) -> u64 {
+        let seeded = if self.hash_seed == HashSeed::NONE { 0 } else { HASH_SEED };
+        seeded | if self.weight.is_some() { COUNTED } else { 0 }
     }
 
     /// The value that a collector stored under `name`.
@@ -108,9 +138,14 @@ impl Properties {
             put_bytes(&mut out, name);
             put_bytes(&mut out, value);
         }
+        if self.has_features() {
+            put_varint(&mut out, self.features());
+        }
         if self.hash_seed != HashSeed::NONE {
-            put_varint(&mut out, HASH_SEED);
             put_u64(&mut out, self.hash_seed.raw());
+        }
+        if let Some(weight) = self.weight {
+            put_u64(&mut out, weight.cast_unsigned());
         }
         out
     }
@@ -153,6 +188,7 @@ impl Properties {
             largest: bound(reader.bytes()?).to_vec(),
             collected: Vec::new(),
             hash_seed: HashSeed::NONE,
+            weight: None,
             unknown_features: 0,
         };
         for _ in 0..reader.varint()? {
@@ -161,15 +197,18 @@ impl Properties {
         }
         if !reader.is_empty() {
             let features = reader.varint()?;
-            properties.unknown_features = features & !HASH_SEED;
+            properties.unknown_features = features & !KNOWN_FEATURES;
             if features & HASH_SEED != 0 {
                 properties.hash_seed = HashSeed::from_raw(reader.u64()?);
             }
             if properties.unknown_features != 0 {
                 return Some(properties);
             }
+            if features & COUNTED != 0 {
+                properties.weight = Some(reader.u64()?.cast_signed());
+            }
             // Nothing is written of a table without features or with a seed of zero.
-            (properties.hash_seed != HashSeed::NONE).then_some(())?;
+            (properties.features() == features && features != 0).then_some(())?;
         }
         reader.is_empty().then_some(properties)
     }
@@ -192,6 +231,7 @@ mod tests {
             largest: b"zz".to_vec(),
             collected: vec![(b"expiry".to_vec(), vec![0, 1]), (b"empty".to_vec(), vec![])],
             hash_seed: HashSeed::NONE,
+            weight: None,
             unknown_features: 0,
         }
     }
@@ -208,6 +248,12 @@ mod tests {
     fn a_seed_reads_back_and_an_unknown_feature_is_told() {
         let seeded = Properties { hash_seed: HashSeed::from_raw(77), ..properties() };
         assert_eq!(Properties::decode(&seeded.encode()).unwrap(), seeded);
+        for weight in [0, 1, -3, i64::MAX] {
+            for table in [&seeded, &properties()] {
+                let counted = Properties { weight: Some(weight), ..table.clone() };
+                assert_eq!(Properties::decode(&counted.encode()).unwrap(), counted);
+            }
+        }
         let mut bytes = properties().encode();
         put_varint(&mut bytes, 8 | HASH_SEED);
         put_u64(&mut bytes, 77);

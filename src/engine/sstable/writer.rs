@@ -150,6 +150,17 @@ impl TableWriter {
         Ok(())
     }
 
+    /// Adds to the weight of the last entry that of an older version, which is left out.
+    #[inline]
+    pub fn weigh_last(&mut self, weight: i64) {
+        if weight != 0 && !self.block.is_empty() {
+            let tag = self.last_tag.with_weight(self.last_tag.weight() + weight);
+            self.properties.reweigh(self.last_tag, tag);
+            self.block.set_last_tag(tag);
+            self.last_tag = tag;
+        }
+    }
+
     /// The key of the last entry; empty before the first.
     #[inline]
     pub fn last_key(&self) -> &[u8] {
@@ -187,7 +198,7 @@ impl TableWriter {
         self.properties.collected = self.collectors.iter_mut().flat_map(|c| c.finish()).collect();
         let properties = self.sink.block(&[&self.properties.encode()], Compression::None)?;
         let footer = Footer { index, filter, properties };
-        let features = self.options.hash_seed != HashSeed::NONE;
+        let features = self.properties.has_features();
         self.sink.append(&footer.encode(self.number, self.sink.position(), features))?;
         self.sink.sync()?;
         Ok(self.summary())

@@ -20,7 +20,7 @@ mod witness;
 pub(crate) use condvar::Condvar;
 pub(crate) use instant::Instant;
 pub(crate) use mutex::{Mutex, MutexGuard};
-pub(crate) use rw_lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use rw_lock::RwLock;
 pub(crate) use swap::{ArcSwap, ArcSwapOption, Guard};
 pub(crate) use witness::Witness;
 

@@ -11,10 +11,7 @@ pub(crate) struct RwLock<T>(sync::RwLock<T>);
 
 pub(crate) struct RwLockReadGuard<'a, T>(sync::RwLockReadGuard<'a, T>);
 
-pub(crate) struct RwLockWriteGuard<'a, T> {
-    lock: &'a RwLock<T>,
-    held: sync::RwLockWriteGuard<'a, T>,
-}
+pub(crate) struct RwLockWriteGuard<'a, T>(sync::RwLockWriteGuard<'a, T>);
 
 impl<T> RwLock<T> {
     pub(crate) fn new(value: T) -> Self {
@@ -26,21 +23,11 @@ impl<T> RwLock<T> {
     }
 
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
-        let held = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        RwLockWriteGuard { lock: self, held }
+        RwLockWriteGuard(self.0.write().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
-        Some(RwLockWriteGuard { lock: self, held: self.0.try_write().ok()? })
-    }
-}
-
-impl<'a, T> RwLockWriteGuard<'a, T> {
-    /// A read lock instead. Another writer may come in between, unlike with parking_lot.
-    pub(crate) fn downgrade(guard: Self) -> RwLockReadGuard<'a, T> {
-        let lock = guard.lock;
-        drop(guard);
-        lock.read()
+        self.0.try_write().ok().map(RwLockWriteGuard)
     }
 }
 
@@ -56,13 +43,13 @@ impl<T> Deref for RwLockWriteGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.held
+        &self.0
     }
 }
 
 impl<T> DerefMut for RwLockWriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        &mut self.held
+        &mut self.0
     }
 }
 

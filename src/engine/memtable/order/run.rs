@@ -1,0 +1,175 @@
+//! A run of the order: the addresses of entries of one stretch of keys. They are appended as they
+//! come, and sorted when a walk needs them.
+//!
+//! Each address comes with four bytes of its key, so most comparisons touch no entry. They are the
+//! first four bytes after a prefix that all keys of the run share: neighbours share the name and
+//! version of their collection, and often the beginning of their member.
+
+use std::cmp::Ordering;
+
+use super::Target;
+use super::splits::head_of;
+use crate::engine::entry::common_prefix;
+use crate::engine::memtable::arena::Address;
+use crate::engine::memtable::entries::Entries;
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// Four bytes of the key, after the common prefix of the run.
+    prefix: u32,
+    address: Address,
+}
+
+/// Entries of a stretch of keys. The first `sorted` slots are in order.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    slots: Vec<Slot>,
+    sorted: usize,
+    /// A common prefix of all keys, not necessarily the longest.
+    common: Vec<u8>,
+    /// Whether all entries are versions of the key `common`.
+    one_key: bool,
+}
+
+/// The first four bytes of a key as a big-endian number, padded with zeros.
+#[inline]
+fn short_prefix_of(key: &[u8]) -> u32 {
+    if let Some(first) = key.first_chunk() {
+        return u32::from_be_bytes(*first);
+    }
+    u32::try_from(head_of(key) >> 32).unwrap_or_default()
+}
+
+/// Compares two slots of a run. Of one key, later written entries come first: their sequence numbers
+/// are not smaller.
+#[inline]
+fn compare_slots(a: Slot, b: Slot, one_key: bool, entries: &Entries) -> Ordering {
+    if one_key {
+        return b.address.cmp(&a.address);
+    }
+    a.prefix.cmp(&b.prefix).then_with(|| {
+        let key = entries.entry(a.address).key().cmp(entries.entry(b.address).key());
+        key.then_with(|| b.address.cmp(&a.address))
+    })
+}
+
+impl Run {
+    /// Adds an entry.
+    #[inline]
+    pub(super) fn push(&mut self, key: &[u8], address: Address, entries: &Entries) {
+        if self.slots.is_empty() {
+            (self.common, self.one_key) = (key.to_vec(), true);
+        } else if !key.starts_with(&self.common) {
+            self.share(key, entries);
+        } else if self.one_key {
+            self.one_key = key.len() == self.common.len();
+        }
+        let slot = Slot { prefix: self.prefix(key), address };
+        // Ascending keys, as of a fill in order, stay sorted without a comparison of keys.
+        if self.sorted == self.slots.len()
+            && self.slots.last().is_none_or(|last| last.prefix < slot.prefix)
+        {
+            self.sorted += 1;
+        }
+        self.slots.push(slot);
+    }
+
+    #[inline]
+    fn prefix(&self, key: &[u8]) -> u32 {
+        short_prefix_of(key.get(self.common.len()..).unwrap_or_default())
+    }
+
+    /// Shortens `common` to a prefix of `key`.
+    #[cold]
+    fn share(&mut self, key: &[u8], entries: &Entries) {
+        self.common.truncate(common_prefix(&self.common, key));
+        self.one_key = false;
+        self.refresh(entries);
+    }
+
+    /// Takes the prefixes of all slots from their keys again.
+    fn refresh(&mut self, entries: &Entries) {
+        let mut slots = std::mem::take(&mut self.slots);
+        for slot in &mut slots {
+            slot.prefix = self.prefix(entries.entry(slot.address).key());
+        }
+        self.slots = slots;
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn is_sorted(&self) -> bool {
+        self.sorted == self.slots.len()
+    }
+
+    /// Sorts the run.
+    pub(super) fn sort(&mut self, entries: &Entries) {
+        // The sort finds the part that is in order already, and merges.
+        let one_key = self.one_key;
+        self.slots.sort_by(|a, b| compare_slots(*a, *b, one_key, entries));
+        self.sorted = self.slots.len();
+    }
+
+    /// Moves the upper half to a new run, and returns it with the address of its first entry.
+    pub(super) fn split(&mut self, entries: &Entries) -> (Self, Address) {
+        let middle = self.slots.len() / 2;
+        let was_sorted = self.is_sorted();
+        if !was_sorted && middle < self.slots.len() {
+            let one_key = self.one_key;
+            let order = |a: &Slot, b: &Slot| compare_slots(*a, *b, one_key, entries);
+            self.slots.select_nth_unstable_by(middle, order);
+        }
+        let slots = self.slots.split_off(middle);
+        let first = slots.first().map_or(0, |slot| slot.address);
+        let sorted = if was_sorted { slots.len() } else { 0 };
+        let mut upper = Self { slots, sorted, common: self.common.clone(), one_key: self.one_key };
+        self.sorted = if was_sorted { self.slots.len() } else { 0 };
+        self.refine(entries);
+        upper.refine(entries);
+        (upper, first)
+    }
+
+    /// Lengthens the common prefix if the slots have few bytes left that differ.
+    fn refine(&mut self, entries: &Entries) {
+        let bits = |first: u32| self.slots.iter().fold(0, |all, slot| all | (slot.prefix ^ first));
+        let differ = |first: &Slot| bits(first.prefix) >> 16 != 0;
+        if self.one_key || self.slots.first().is_none_or(differ) {
+            return;
+        }
+        let mut keys = self.slots.iter().map(|slot| entries.entry(slot.address).key());
+        let first = keys.next().unwrap_or_default();
+        let (mut shared, mut longest) = (first.len(), first.len());
+        for key in keys {
+            (shared, longest) = (shared.min(common_prefix(first, key)), longest.max(key.len()));
+        }
+        self.one_key = shared == longest;
+        if shared > self.common.len() {
+            self.common = first.get(..shared).unwrap_or_default().to_vec();
+            self.refresh(entries);
+        }
+    }
+
+    /// The index of the first slot that does not sort before `target`. The run must be sorted.
+    pub(super) fn first_from(&self, target: &Target<'_>, entries: &Entries) -> usize {
+        let Some(rest) = target.key.strip_prefix(self.common.as_slice()) else {
+            // The target lacks the common prefix: it sorts before all keys or after all keys.
+            return if target.key > self.common.as_slice() { self.len() } else { 0 };
+        };
+        let prefix = short_prefix_of(rest);
+        self.slots.partition_point(|slot| {
+            slot.prefix.cmp(&prefix).then_with(|| target.compare(slot.address, entries)).is_lt()
+        })
+    }
+
+    /// The address at `index`, if the run is that long.
+    pub(super) fn address(&self, index: usize) -> Option<Address> {
+        self.slots.get(index).map(|slot| slot.address)
+    }
+
+    /// The addresses of all entries.
+    pub(super) fn addresses(&self) -> impl DoubleEndedIterator<Item = Address> + ExactSizeIterator {
+        self.slots.iter().map(|slot| slot.address)
+    }
+}
