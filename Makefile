@@ -170,7 +170,7 @@ torture-server:
 # Memory of `lsmkv serve` under 40 million commands of ten kinds, and while it is idle for ten minutes.
 memory-serve:
 	LSMKV_SERVE_BUDGET=128 LSMKV_SERVE_COMMANDS=$(or $(N),40000000) LSMKV_SERVE_IDLE=600 \
-		$(CARGO) test --release -p lsmkv-cli --test server memory_is_bounded -- --ignored --nocapture
+		$(CARGO) test --release -p lsmkv-cli --test server memory_is_bounded -- --nocapture
 torture-full-disk:
 	LSMKV_FULL_DISK_MB=300 LSMKV_FULL_DISK_KILLS=$(or $(N),100) $(LONG) full_disk
 torture-kill:

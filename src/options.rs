@@ -158,6 +158,8 @@ options! {
     script_max_memory: u64 = 256 * MIB, Rule::Size(MIB, 16 * GIB);
     /// Bytes of memory that the writes of one script may take before its commands fail.
     script_max_bytes: u64 = 64 * MIB, Rule::Size(4 * KIB, 16 * GIB);
+    /// Classes of key events that are sent, as the letters of Redis's `notify-keyspace-events`.
+    notify_keyspace_events: String = String::new(), Rule::Letters("KEg$lshzxetdmnA");
     /// Milliseconds within which a connection to a remote store is made.
     connect_timeout_ms: u64 = 5000, Rule::Count(1, 3_600_000);
     /// Milliseconds that a remote store may be silent during a reply; 0 for no limit.

@@ -56,6 +56,20 @@ fn a_session_receives_what_it_has_subscribed_to() {
 }
 
 #[test]
+fn key_events_are_on_from_the_open_if_an_option_says_so() {
+    let mut options = Options::default();
+    let refused = options.set("notify_keyspace_events", "KQ").unwrap_err();
+    assert!(refused.message().contains("letters of KEg"), "{refused}");
+    options.set("notify_keyspace_events", "K$").unwrap();
+    let db = Db::open(":memory:", options).unwrap();
+    let mut session = db.session();
+    run(&mut session, "PSUBSCRIBE __key*");
+    db.set(b"k", b"v").unwrap();
+    db.lpush(b"l", &[&b"v"[..]]).unwrap();
+    assert_eq!(received(&mut session), ["pmessage __key* __keyspace@0__:k set"]);
+}
+
+#[test]
 fn pubsub_tells_who_listens() {
     let db = open();
     let (mut one, mut two) = (db.session(), db.session());

@@ -41,9 +41,12 @@ impl Db {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
+        let events = options.notify_keyspace_events.clone();
         let store = Arc::new(open_store(fs, dir, options, clock)?);
         cleaner::start(&store)?;
-        Ok(Self::new(store))
+        let db = Self::new(store);
+        db.set_keyspace_events(&events)?;
+        Ok(db)
     }
 }
 

