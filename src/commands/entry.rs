@@ -4,7 +4,9 @@
 use super::args::Args;
 use super::reply::Reply;
 use super::reply_builder::ReplyBuilder;
-use super::schema::spec::{Access, Command, Flags};
+#[cfg(feature = "remote")]
+use super::schema::spec::Flags;
+use super::schema::spec::{Access, Command};
 use super::sink::ReplySink;
 use crate::error::Result;
 use crate::txn::Tx;
