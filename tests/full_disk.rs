@@ -133,12 +133,23 @@ fn fill(db: &Db, mut next: u64, mut each: impl FnMut(u64)) -> u64 {
     next
 }
 
+/// The longest time that all deletes of a story may take.
+const SLOWEST: Duration = Duration::from_secs(30);
+
+/// What is known of a store whose deletes are slow.
+fn state_of(db: &Db) -> String {
+    let stats: Vec<String> = db.stats().unwrap().iter().map(|stat| format!("{stat:?}")).collect();
+    format!("{}\n{:#?}", stats.join("\n"), db.tables())
+}
+
 /// Deletes a share of the keys, none of which may be refused.
 fn delete(db: &Db, keys: std::ops::Range<u64>, percent: u64, mut each: impl FnMut(u64)) -> i64 {
-    let mut deleted = 0;
+    let (mut deleted, begun) = (0, Instant::now());
     for n in keys.filter(|n| n % 100 < percent) {
         let gone = db.del(&[&key(n)]);
         deleted += gone.unwrap_or_else(|error| panic!("delete {n} was refused: {error:?}"));
+        // The speed of merges, and no less.
+        assert!(begun.elapsed() < SLOWEST, "{deleted} deleted in {SLOWEST:?}: {}", state_of(db));
         each(n);
     }
     deleted

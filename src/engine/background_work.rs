@@ -108,10 +108,10 @@ impl BackgroundWork {
     }
 
     /// How often a flush or a step of a merge has ended, and whether a flush or a compaction is
-    /// running.
+    /// running. A thread that only looks for a compaction does not count.
     pub(crate) fn steps(&self) -> (u64, bool) {
-        let state = self.state.lock();
-        (state.steps, state.compacting > 0 || self.flushing.is_locked())
+        let runs = self.flushing.is_locked() || !self.busy.lock().is_empty();
+        (self.state.lock().steps, runs)
     }
 
     pub(crate) fn wait_for_progress(&self, limit: Duration) {

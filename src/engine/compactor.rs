@@ -138,6 +138,7 @@ impl Core {
             ratio: u64::from(self.options.level_ratio),
             move_overlap_bytes: self.options.table_bytes.saturating_mul(OVERLAP_TABLES),
             oldest_snapshot: self.sequences.live().first().copied().unwrap_or(MAX_SEQUENCE),
+            space_is_urgent: self.space.has_waiters(),
         }
     }
 

@@ -88,7 +88,8 @@ impl Core {
             let is_old = |file: &&Arc<TableFile>| file.garbage_estimate().made_at.elapsed() >= age;
             due.extend(levels.files().filter(is_old).map(|file| (tree, Arc::clone(file))));
         }
-        due.sort_by_key(|(_, file)| file.garbage_estimate().made_at);
+        // Another thread may make a new estimate meanwhile: each is looked at once.
+        due.sort_by_cached_key(|(_, file)| file.garbage_estimate().made_at);
         due
     }
 

@@ -31,6 +31,8 @@ pub struct PickerOptions {
     pub move_overlap_bytes: u64,
     /// Tombstones at or below this sequence number can be dropped at the bottom.
     pub oldest_snapshot: Sequence,
+    /// Whether a writer waits for space, so that a merge that frees little is worth it too.
+    pub space_is_urgent: bool,
 }
 
 /// The base level and the size limits of the levels.
@@ -103,13 +105,14 @@ pub fn pick_freeing(
         };
         Some((gain(&plan), plan))
     });
-    let plans = plans.chain(from_level0.flatten()).filter(|(gain, _)| *gain >= LEAST_GAIN);
+    let least = if settings.space_is_urgent { f64::MIN_POSITIVE } else { LEAST_GAIN };
+    let plans = plans.chain(from_level0.flatten()).filter(|(gain, _)| *gain >= least);
     let unneeded = garbage::pick_unneeded(levels, busy).map(|plan| (f64::MAX, plan));
     unneeded.into_iter().chain(plans).max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 /// A merge on a full disk that would free less than this part of what it reads is not worth its
-/// own needs.
+/// own needs, unless a writer waits.
 const LEAST_GAIN: f64 = 0.02;
 
 /// Bytes that a plan is likely to free for each byte it reads: garbage, and an average entry and

@@ -17,6 +17,7 @@ fn settings() -> PickerOptions {
         ratio: 10,
         move_overlap_bytes: 1000 * KIB,
         oldest_snapshot: u64::MAX >> 8,
+        space_is_urgent: false,
     }
 }
 
@@ -382,4 +383,17 @@ fn while_the_levels_below_are_busy_the_newest_files_of_level_0_are_merged_with_e
     assert_eq!((inputs.len(), merged), (1, (10..18).rev().collect()));
     assert!(plan(&[1, 15]).is_none(), "no older file overtakes one that is busy");
     assert!(matches!(plan(&[]), Some(Plan::Merge { output_level: 1, .. })));
+}
+
+/// The bug: with one tombstone in a large merge no merge was picked, and a delete that needed the
+/// space of that merge waited for ever.
+#[test]
+fn a_merge_that_frees_little_is_picked_once_a_writer_waits_for_space() {
+    let levels = levels(&[(5, file_with(9, 0, 9, KIB, 1)), (6, file(1, 0, 9, 500 * KIB))]);
+    let pick = |space_is_urgent| {
+        let settings = PickerOptions { space_is_urgent, ..settings() };
+        pick_freeing(&levels, &HashSet::new(), &settings).map(|(_, plan)| numbers(&plan))
+    };
+    assert_eq!(pick(false), None);
+    assert_eq!(pick(true), Some(vec![9, 1]));
 }
