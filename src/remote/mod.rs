@@ -32,7 +32,6 @@ use cluster::Cluster;
 use connection::{CallFailure, Connection, Login};
 use pool::Pool;
 use reply_reader::Frame;
-use server_error::server_error;
 pub use session::RemoteSession;
 pub(crate) use waits::Waits;
 
@@ -150,9 +149,7 @@ impl Remote {
     /// Runs any command by name and writes its reply to `sink`. An error of the command is a reply.
     pub fn command_into(&self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
         refuse_session(name_of(argv)?)?;
-        if let Frame::Error(text) = self.run(&Call::of(argv), sink)? {
-            sink.error(&text);
-        }
+        self.run(&Call::of(argv), sink)?.write_error(sink);
         Ok(())
     }
 
@@ -163,10 +160,7 @@ impl Remote {
         argv: &[&[u8]],
         sink: &mut dyn ReplySink,
     ) -> Result<()> {
-        match self.run(&Call { argv, entry: Some(entry) }, sink)? {
-            Frame::Error(text) => Err(server_error(&text)),
-            _ => Ok(()),
-        }
+        self.run(&Call { argv, entry: Some(entry) }, sink)?.into_result()
     }
 
     /// Runs several commands, as on a connection of their own. They are sent together; `each` is
@@ -175,18 +169,9 @@ impl Remote {
         &self,
         commands: impl Iterator<Item = Result<Vec<&'c [u8]>>>,
         sink: &mut S,
-        mut each: impl FnMut(&mut S),
+        each: impl FnMut(&mut S),
     ) -> Result<()> {
-        if self.is_cluster() {
-            let mut session = self.session()?;
-            for argv in commands {
-                session.command_into(&argv?, sink)?;
-                each(sink);
-            }
-            return Ok(());
-        }
-        let mut session = self.session()?;
-        session.pipeline(commands, sink, each)
+        self.session()?.pipeline(commands, sink, each)
     }
 
     /// A connection of its own, for MULTI, WATCH and subscriptions.
@@ -207,14 +192,20 @@ impl Remote {
 
     fn run(&self, call: &Call<'_>, sink: &mut dyn ReplySink) -> Result<Frame> {
         self.shared.waits.check_open()?;
-        if self.shared.options.read_only && !call.only_reads() {
-            let message = "the remote store was opened read_only: it takes no writes";
-            return Err(Error::new(ErrorKind::ReadOnly, message));
-        }
+        self.check_writable(call)?;
         match &self.shared.servers {
             Servers::Cluster(cluster) => cluster.run(call, &self.shared.waits, sink),
             Servers::One(pool) => self.run_at_one(pool, call, sink),
         }
+    }
+
+    /// Fails for a command that may write to a store that was opened read_only.
+    fn check_writable(&self, call: &Call<'_>) -> Result<()> {
+        if !self.shared.options.read_only || call.only_reads() || call.is_of_session() {
+            return Ok(());
+        }
+        let message = "the remote store was opened read_only: it takes no writes";
+        Err(Error::new(ErrorKind::ReadOnly, message))
     }
 
     fn run_at_one(&self, pool: &Pool, call: &Call<'_>, sink: &mut dyn ReplySink) -> Result<Frame> {
@@ -268,6 +259,13 @@ impl Remote {
     }
 
     fn is_cluster(&self) -> bool {
-        matches!(self.shared.servers, Servers::Cluster(_))
+        self.cluster().is_some()
+    }
+
+    fn cluster(&self) -> Option<&Cluster> {
+        match &self.shared.servers {
+            Servers::Cluster(cluster) => Some(cluster),
+            Servers::One(_) => None,
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::call::Call;
-use super::cluster::slot_of;
+use super::cluster::{Transaction, slot_of};
 use super::connection::{CallFailure, Connection};
 use super::reply_reader::{Frame, Shape};
 use super::server_error::server_error;
@@ -28,6 +28,8 @@ pub struct RemoteSession {
     /// The channels, patterns and shard channels that are subscribed to.
     names: [BTreeSet<Bytes>; 3],
     in_multi: bool,
+    /// MULTI and WATCH on a cluster.
+    transaction: Transaction,
     /// Whether the connection is as a new one: no other call may get it otherwise.
     is_plain: bool,
     waits: Arc<Waits>,
@@ -50,6 +52,7 @@ impl RemoteSession {
             messages: VecDeque::new(),
             names: Default::default(),
             in_multi: false,
+            transaction: Transaction::default(),
             is_plain: true,
             waits,
         })
@@ -57,7 +60,7 @@ impl RemoteSession {
 
     /// Whether commands are being queued.
     pub fn in_multi(&self) -> bool {
-        self.in_multi
+        self.in_multi || self.transaction.in_multi()
     }
 
     /// Runs a command. An error of the command is a reply.
@@ -70,13 +73,10 @@ impl RemoteSession {
     /// Runs a command and writes its reply to `sink`. An error of the command is a reply.
     pub fn command_into(&mut self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
         let name = name_of(argv)?;
-        self.check_cluster(name)?;
-        if let Some(word) = subscribing(name).filter(|_| !self.in_multi) {
+        if let Some(word) = subscribing(name).filter(|_| !self.in_multi()) {
             return self.subscribe(word, argv, sink);
         }
-        if let Frame::Error(text) = self.run(&Call::of(argv), sink)? {
-            sink.error(&text);
-        }
+        self.run(&Call::of(argv), sink)?.write_error(sink);
         Ok(())
     }
 
@@ -87,19 +87,24 @@ impl RemoteSession {
         argv: &[&[u8]],
         sink: &mut dyn ReplySink,
     ) -> Result<()> {
-        match self.run(&Call { argv, entry: Some(entry) }, sink)? {
-            Frame::Error(text) => Err(server_error(&text)),
-            _ => Ok(()),
-        }
+        self.run(&Call { argv, entry: Some(entry) }, sink)?.into_result()
     }
 
-    /// Runs several commands, which are sent together as far as they fit a window.
+    /// Runs several commands, which are sent together as far as they fit a window. On a cluster,
+    /// where each may belong to another node, they are sent one after the other.
     pub(crate) fn pipeline<'c, S: ReplySink>(
         &mut self,
         mut commands: impl Iterator<Item = Result<Vec<&'c [u8]>>>,
         sink: &mut S,
         mut each: impl FnMut(&mut S),
     ) -> Result<()> {
+        if self.remote.is_cluster() {
+            for argv in commands {
+                self.command_into(&argv?, sink)?;
+                each(sink);
+            }
+            return Ok(());
+        }
         let mut ended = false;
         while !ended {
             let mut shapes = Vec::new();
@@ -118,6 +123,7 @@ impl RemoteSession {
                     each(sink);
                     continue;
                 }
+                self.remote.check_writable(&call)?;
                 self.note(&call);
                 self.connection()?.push(&argv);
                 shapes.push(call.shape());
@@ -139,9 +145,7 @@ impl RemoteSession {
         self.connection()?.send()?;
         for shape in shapes.drain(..) {
             let lost = |error| CallFailure::Lost(error).into_error();
-            if let Frame::Error(text) = self.receive(shape, sink).map_err(lost)? {
-                sink.error(&text);
-            }
+            self.receive(shape, sink).map_err(lost)?.write_error(sink);
             each(sink);
         }
         Ok(())
@@ -182,8 +186,15 @@ impl RemoteSession {
     }
 
     fn run(&mut self, call: &Call<'_>, sink: &mut dyn ReplySink) -> Result<Frame> {
-        if call.entry.is_some() && self.remote.is_cluster() {
-            return self.remote.run(call, sink);
+        self.remote.check_writable(call)?;
+        if let Some(cluster) = self.remote.cluster() {
+            self.waits.check_open()?;
+            if let Some(frame) = self.transaction.run(cluster, call, sink)? {
+                return Ok(frame);
+            }
+            if call.entry.is_some() {
+                return self.remote.run(call, sink);
+            }
         }
         let was_plain = self.is_plain;
         self.note(call);
@@ -291,18 +302,6 @@ impl RemoteSession {
             _ if matches!(word, "ssubscribe" | "sunsubscribe") => shards,
             _ => channels,
         }
-    }
-
-    /// Fails for commands that belong to one connection, on a cluster, whose keys are on many.
-    fn check_cluster(&self, name: &[u8]) -> Result<()> {
-        let names: [&[u8]; 5] = [b"MULTI", b"EXEC", b"DISCARD", b"WATCH", b"UNWATCH"];
-        let belongs = names.iter().any(|known| name.eq_ignore_ascii_case(known));
-        if !belongs || !self.remote.is_cluster() {
-            return Ok(());
-        }
-        let message = "MULTI and WATCH are for one connection, and the keys of a cluster are on \
-                       many: use a batch, or a script";
-        Err(Error::new(ErrorKind::Unsupported, message))
     }
 
     /// Notes what a command changes about the connection.

@@ -8,6 +8,7 @@ mod plan;
 mod redirect;
 mod scan;
 mod slots;
+mod transaction;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,10 +25,12 @@ use super::server_error::server_error;
 use super::waits::Waits;
 use crate::commands::{Head, Reply, ReplyBuilder, ReplySink};
 use crate::error::{Error, ErrorKind, Result};
+pub(super) use plan::join_slot;
 use plan::{Join, Plan, Split, SplitJoin};
 use redirect::Redirect;
 use slots::SlotMap;
 pub(super) use slots::slot_of;
+pub(super) use transaction::Transaction;
 
 /// The longest time that a command is repeated for, if replies may take any time.
 const USUAL_LIMIT: Duration = Duration::from_secs(30);
