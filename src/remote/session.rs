@@ -8,11 +8,11 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::call::Call;
-use super::cluster::{Transaction, slot_of};
+use super::cluster::{Cluster, Pipeline, Transaction, slot_of};
 use super::connection::{CallFailure, Connection};
 use super::reply_reader::{Frame, Shape};
 use super::server_error::server_error;
-use super::waits::Waits;
+use super::waits::{Waiting, Waits};
 use super::{Remote, WINDOW};
 use crate::commands::entry::Entry;
 use crate::commands::{Reply, ReplyBuilder, ReplySink, name_of};
@@ -23,6 +23,8 @@ use crate::error::{Error, ErrorKind, Result};
 pub struct RemoteSession {
     remote: Remote,
     connection: Option<Connection>,
+    /// Its entry among the waits: the close of the handle ends any call on the connection.
+    waiting: Option<Waiting>,
     /// Messages that came before replies.
     messages: VecDeque<Reply>,
     /// The channels, patterns and shard channels that are subscribed to.
@@ -37,6 +39,8 @@ pub struct RemoteSession {
 
 impl Drop for RemoteSession {
     fn drop(&mut self) {
+        // From here on a close of the handle must leave the connection alone.
+        self.waiting = None;
         if let Some(connection) = self.connection.take().filter(|_| self.is_plain) {
             self.remote.give_back(connection);
         }
@@ -49,6 +53,7 @@ impl RemoteSession {
         Ok(Self {
             remote,
             connection: None,
+            waiting: None,
             messages: VecDeque::new(),
             names: Default::default(),
             in_multi: false,
@@ -90,20 +95,28 @@ impl RemoteSession {
         self.run(&Call { argv, entry: Some(entry) }, sink)?.into_result()
     }
 
-    /// Runs several commands, which are sent together as far as they fit a window. On a cluster,
-    /// where each may belong to another node, they are sent one after the other.
-    pub(crate) fn pipeline<'c, S: ReplySink>(
+    /// Runs commands in order, each like [`RemoteSession::command`]. They are sent together, as far as
+    /// they fit a window; on a cluster those of each node are, and the nodes work at the same time.
+    pub fn pipeline<'a>(&mut self, commands: &[impl AsRef<[&'a [u8]]>]) -> Result<Vec<Reply>> {
+        let mut replies = Vec::with_capacity(commands.len());
+        let argvs = commands.iter().map(|argv| Ok(argv.as_ref().to_vec()));
+        self.pipeline_into(argvs, &mut ReplyBuilder::default(), |builder| {
+            replies.push(std::mem::take(builder).finish());
+        })?;
+        Ok(replies)
+    }
+
+    /// Runs commands like [`RemoteSession::pipeline`], writes their replies to `sink`, and calls
+    /// `each` after each one.
+    pub(crate) fn pipeline_into<'c, S: ReplySink>(
         &mut self,
         mut commands: impl Iterator<Item = Result<Vec<&'c [u8]>>>,
         sink: &mut S,
         mut each: impl FnMut(&mut S),
     ) -> Result<()> {
-        if self.remote.is_cluster() {
-            for argv in commands {
-                self.command_into(&argv?, sink)?;
-                each(sink);
-            }
-            return Ok(());
+        let remote = self.remote.clone();
+        if let Some(cluster) = remote.cluster() {
+            return self.pipeline_on(cluster, commands, sink, &mut each);
         }
         let mut ended = false;
         while !ended {
@@ -133,6 +146,30 @@ impl RemoteSession {
         Ok(())
     }
 
+    fn pipeline_on<'c, S: ReplySink>(
+        &mut self,
+        cluster: &Cluster,
+        commands: impl Iterator<Item = Result<Vec<&'c [u8]>>>,
+        sink: &mut S,
+        each: &mut impl FnMut(&mut S),
+    ) -> Result<()> {
+        let waits = Arc::clone(&self.waits);
+        let mut pipeline = Pipeline::new(cluster, &waits);
+        for argv in commands {
+            let argv = argv?;
+            let call = Call::of(&argv);
+            self.remote.check_writable(&call)?;
+            if self.in_multi() || !pipeline.push(&call)? {
+                pipeline.finish(sink, each)?;
+                self.command_into(&argv, sink)?;
+                each(sink);
+            } else if pipeline.is_full() {
+                pipeline.finish(sink, each)?;
+            }
+        }
+        pipeline.finish(sink, each)
+    }
+
     fn receive_all<S: ReplySink>(
         &mut self,
         shapes: &mut Vec<Shape>,
@@ -158,9 +195,7 @@ impl RemoteSession {
         }
         let waits = Arc::clone(&self.waits);
         let connection = self.connection()?;
-        let waiting = waits.enter(connection.socket())?;
         let readable = connection.wait_readable(deadline)?;
-        drop(waiting);
         waits.check_open()?;
         if !readable {
             return Ok(None);
@@ -212,18 +247,12 @@ impl RemoteSession {
             connection.push(call.argv);
             connection.send()?;
         }
-        let connection = self.connection()?;
-        let waiting = match wait {
-            Some(_) => Some(waits.enter(connection.socket())?),
-            None => None,
-        };
         let received = loop {
             match self.connection()?.receive(call.shape(), wait, sink) {
                 Ok(Frame::Push(message)) => self.messages.push_back(message),
                 other => break other,
             }
         };
-        drop(waiting);
         received.map_err(|error| match waits.check_open() {
             Ok(()) => CallFailure::Lost(error).into_error(),
             Err(closed) => closed,
@@ -249,10 +278,7 @@ impl RemoteSession {
     ) -> Result<()> {
         self.is_plain = false;
         let slot = argv.get(1).filter(|_| word == "ssubscribe").map(|name| slot_of(name));
-        if self.connection.is_none() {
-            self.connection = Some(self.remote.own_connection(slot)?);
-        }
-        let connection = self.connection()?;
+        let connection = self.connect(slot)?;
         connection.push(argv);
         connection.send()?;
         // Without names all subscriptions of the kind end, and there is one confirmation at least.
@@ -318,8 +344,15 @@ impl RemoteSession {
     }
 
     fn connection(&mut self) -> Result<&mut Connection> {
+        self.connect(None)
+    }
+
+    /// The connection; the first call opens it, to the node of a slot or to any.
+    fn connect(&mut self, slot: Option<u16>) -> Result<&mut Connection> {
         if self.connection.is_none() {
-            self.connection = Some(self.remote.own_connection(None)?);
+            let connection = self.remote.own_connection(slot)?;
+            self.waiting = Some(self.waits.enter(connection.socket())?);
+            self.connection = Some(connection);
         }
         let gone = || Error::new(ErrorKind::Closed, "the session has no connection");
         self.connection.as_mut().ok_or_else(gone)
