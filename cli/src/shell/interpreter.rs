@@ -8,8 +8,8 @@ use super::absent_store::{AbsentStore, Need};
 use super::help;
 use super::render::{self, Style};
 use crate::failure::Failure;
-use crate::resp::split_inline;
 use crate::transfer::Interrupt;
+use lsmkv::resp::split_inline;
 
 /// The outcome of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
