@@ -20,8 +20,8 @@ use super::help;
 use super::interpreter::{Interpreter, LineOutcome, is_incomplete};
 use super::render::{Style, quoted};
 use crate::failure::{Failure, Outcome};
-use crate::resp::split_inline;
 use crate::transfer::Interrupt;
+use lsmkv::resp::split_inline;
 
 /// The maximum number of keys that a completion offers.
 const MAX_KEYS: usize = 100;

@@ -9,8 +9,8 @@ use super::help;
 use super::render::{self, Style};
 use super::store_session::StoreSession;
 use crate::failure::Failure;
-use crate::resp::split_inline;
 use crate::transfer::Interrupt;
+use lsmkv::resp::split_inline;
 
 /// The outcome of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

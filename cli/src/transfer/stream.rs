@@ -6,7 +6,7 @@ use lsmkv::Reply;
 
 use super::{Chunk, Command, Progress, Sink};
 use crate::failure::Failure;
-use crate::resp::{Limits, Parsed, RequestReader};
+use lsmkv::resp::{Limits, Parsed, RequestReader};
 
 /// Writes a command as a RESP array.
 pub(crate) fn write_command(out: &mut impl Write, command: &Command) -> std::io::Result<()> {
