@@ -9,9 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::encoding::expiry::PROPERTY;
-use crate::encoding::keys::{split_meta_key, split_row_key};
+use crate::encoding::keys::{Row, split_meta_key, split_row_key};
 use crate::encoding::meta::{Body, Header, Type};
-use crate::engine::{EngineConfig, Loss, Observer, Properties, RealFs, Salvaged, TreeId, salvage};
+use crate::engine::{
+    EngineConfig, Loss, Observer, Properties, RealFs, Salvaged, Sequence, TreeId, salvage,
+};
 use crate::error::Result;
 use crate::io::clock::RealClock;
 use crate::keyspace::limits::Limits;
@@ -25,6 +27,8 @@ struct Watcher<F> {
     progress: F,
     /// The versions of sorted sets.
     scored: HashSet<u64>,
+    /// The versions of lists, whose rows are not counted.
+    lists: HashSet<u64>,
 }
 
 impl<F: FnMut(u64, u64) -> Result<()>> Observer for Watcher<F> {
@@ -37,16 +41,38 @@ impl<F: FnMut(u64, u64) -> Result<()>> Observer for Watcher<F> {
     /// value, the score.
     fn belongs(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> bool {
         if tree == META {
-            let header = Header::decode(value).ok().filter(|header| header.kind == Type::ZSet);
-            let body = header.and_then(|header| Body::decode(header.kind, value).ok());
-            self.scored.extend(body.and_then(|body| body.version()));
+            self.note_version(value);
         }
         let is_score = || split_row_key(key).is_some_and(|row| self.scored.contains(&row.version));
         tree != DATA || !value.is_empty() || !is_score()
     }
 
+    /// Counts the rows of hashes, sets and sorted sets. Their versions are older than the new store.
+    fn is_counted(&mut self, tree: TreeId, key: &[u8], _value: &[u8]) -> bool {
+        let is_element = |row: Row<'_>| self.lists.contains(&row.version);
+        tree != META && !split_row_key(key).is_some_and(is_element)
+    }
+
+    fn counted_from(&self, _newest: Sequence) -> Sequence {
+        0
+    }
+
     fn progress(&mut self, done: u64, total: u64) -> Result<()> {
         (self.progress)(done, total)
+    }
+}
+
+impl<F> Watcher<F> {
+    /// Notes the version that a record names.
+    fn note_version(&mut self, record: &[u8]) {
+        let Ok(header) = Header::decode(record) else { return };
+        let versions = match header.kind {
+            Type::ZSet => &mut self.scored,
+            Type::List => &mut self.lists,
+            _ => return,
+        };
+        let body = Body::decode(header.kind, record).ok();
+        versions.extend(body.and_then(|body| body.version()));
     }
 }
 
@@ -68,7 +94,7 @@ impl Db {
         let reclaim = Arc::new(Reclaim::new(Arc::new(ReadClock::new(Arc::new(RealClock)))));
         let config = EngineConfig { options: limits.widen(options), trees: reclaim.trees() };
         let fs: Arc<dyn crate::engine::FileSystem> = Arc::new(RealFs);
-        let mut watcher = Watcher { progress, scored: HashSet::new() };
+        let mut watcher = Watcher { progress, scored: HashSet::new(), lists: HashSet::new() };
         salvage(&fs, dir.as_ref(), out.as_ref(), &config, &mut watcher)
     }
 }

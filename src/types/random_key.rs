@@ -55,7 +55,7 @@ impl Tx<'_> {
         let space = self.space().to_bytes();
         let end = after_prefix(&space);
         let records = self.row_sampler(META, &space, end.as_deref(), CacheFill::Skip)?;
-        let writes_some = self.pending_rows(META, &space, end.as_deref()).next().is_some();
+        let writes_some = self.has_pending(META, &space, end.as_deref());
         if writes_some || records.slots() <= MANY {
             return Ok(None);
         }
