@@ -11,7 +11,13 @@ use std::path::{Path, PathBuf};
 use lsmkv::{Compression, Db, Options, Reply};
 
 /// The stores, and whether they were closed. The others are what a killed process leaves.
-const STORES: &[(&str, bool)] = &[("format-1-killed", false), ("format-1-closed", true)];
+/// Those of format 2 are from before rows were counted.
+const STORES: &[(&str, bool)] = &[
+    ("format-1-killed", false),
+    ("format-1-closed", true),
+    ("format-2-killed", false),
+    ("format-2-closed", true),
+];
 
 fn directory(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testdata/stores").join(name)

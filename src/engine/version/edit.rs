@@ -13,6 +13,7 @@
 //!       | 9 added table with shortened bounds: as 4         with feature 8
 //!       | 10 added table with a raised smallest key: tree u8, level u8, shortened u8, file
 //!                                                           with feature 16
+//!       | 11 counted from (u64)                             with feature 2
 //! ```
 //! Fields may come in any order. An unknown field or feature is an error, since skipping it could
 //! lose data.
@@ -31,6 +32,8 @@ use super::file::FileMeta;
 
 /// The feature of stores that hash keys with a seed.
 const HASH_SEED: u64 = 1;
+/// The feature of stores whose logs and tables may hold entries that have a weight.
+const COUNTED_ROWS: u64 = 2;
 /// The feature of stores that shorten the bounds of tables.
 const SHORTENED_BOUNDS: u64 = 8;
 /// The feature of manifests with tables whose smallest key was raised. Only an edit that adds such a
@@ -39,7 +42,7 @@ const RAISED_BOUNDS: u64 = 16;
 /// The features of the stores that this code writes.
 const FEATURES: u64 = HASH_SEED | SHORTENED_BOUNDS;
 /// All features that this code knows.
-const KNOWN_FEATURES: u64 = FEATURES | RAISED_BOUNDS;
+const KNOWN_FEATURES: u64 = FEATURES | COUNTED_ROWS | RAISED_BOUNDS;
 
 /// Number of levels of a tree, level 0 included.
 pub const LEVELS: usize = 7;
@@ -62,6 +65,8 @@ pub struct VersionEdit {
     pub last_sequence: Option<Sequence>,
     /// Seed of the hash of user keys. Set once in the life of a store.
     pub hash_seed: Option<HashSeed>,
+    /// What belongs to versions from this number on may be counted. Set once in the life of a store.
+    pub counted_from: Option<Sequence>,
     /// The new state of the log.
     pub log: Option<LogState>,
     /// Tables that are added, with their tree and level.
@@ -103,7 +108,8 @@ impl VersionEdit {
         let mut out = Vec::new();
         let raised = self.added.iter().any(|(_, _, file)| file.raised);
         let base = if self.hash_seed.is_some() { FEATURES } else { 0 };
-        let features = base | if raised { RAISED_BOUNDS } else { 0 };
+        let counted = if self.counted_from.is_some() { COUNTED_ROWS } else { 0 };
+        let features = base | counted | if raised { RAISED_BOUNDS } else { 0 };
         if features != 0 {
             out.push(7);
             put_varint(&mut out, features);
@@ -111,6 +117,10 @@ impl VersionEdit {
         if let Some(seed) = self.hash_seed {
             out.push(8);
             put_u64(&mut out, seed.raw());
+        }
+        if let Some(sequence) = self.counted_from {
+            out.push(11);
+            put_u64(&mut out, sequence);
         }
         for name in &self.trees {
             out.push(6);
@@ -182,6 +192,7 @@ impl VersionEdit {
             }
             6 => self.trees.push(reader.bytes()?.to_vec()),
             8 => self.hash_seed = Some(HashSeed::from_raw(reader.u64()?)),
+            11 => self.counted_from = Some(reader.u64()?),
             _ => return None,
         }
         Some(())
@@ -231,14 +242,14 @@ mod tests {
     proptest! {
         #[test]
         fn every_edit_reads_back(
-            next_file: Option<u64>, last_sequence: Option<u64>, seed: Option<u64>,
+            next_file: Option<u64>, last_sequence: Option<u64>, seed: Option<u64>, counted_from: Option<u64>,
             start: Option<(u64, u64)>, cuts: Vec<(u64, u64)>,
             added in prop::collection::vec((0u8..3, 0u8..7, some_file()), 0..4),
             removed in prop::collection::vec((0u8..3, 0u8..7, any::<u64>()), 0..4),
             trees: Vec<Vec<u8>>,
         ) {
             let edit = VersionEdit {
-                next_file, last_sequence, trees, hash_seed: seed.map(HashSeed::from_raw),
+                next_file, last_sequence, trees, counted_from, hash_seed: seed.map(HashSeed::from_raw),
                 log: start.map(|(segment, offset)| LogState {
                     start: LogPosition { segment, offset }, cuts }),
                 added: added.into_iter().map(|(t, l, f)| (TreeId(t), l, f)).collect(),
@@ -256,9 +267,9 @@ mod tests {
     #[test]
     fn an_unknown_feature_is_told_apart_from_damage() {
         let mut bytes = vec![7];
-        put_varint(&mut bytes, HASH_SEED | 6);
+        put_varint(&mut bytes, HASH_SEED | 36);
         bytes.extend_from_slice(&[200, 1, 2, 3]);
-        assert_eq!(VersionEdit::decode(&bytes), Err(BadEdit::Features(6)));
+        assert_eq!(VersionEdit::decode(&bytes), Err(BadEdit::Features(36)));
         assert_eq!(VersionEdit::decode(&[200, 1, 2, 3]), Err(BadEdit::Malformed));
     }
 }
