@@ -36,6 +36,8 @@ pub(crate) struct CollectionBuilder<'s> {
     store: &'s Store,
     version: u64,
     prefix: Prefix,
+    /// Whether rows of hashes, sets and sorted sets are counted.
+    is_counted: bool,
     rows: Batch,
     may_spill: bool,
     spilled: bool,
@@ -52,6 +54,7 @@ impl<'s> Tx<'s> {
             store,
             version,
             prefix,
+            is_counted: self.is_counted(version),
             rows: Batch::new(),
             may_spill,
             spilled: false,
@@ -120,7 +123,10 @@ impl<'s> CollectionBuilder<'s> {
 
     fn put_row(&mut self, tree: TreeId, row: &[u8], value: &[u8]) -> Result<()> {
         self.make_room(row, value)?;
-        self.rows.put_absent(tree, row, value);
+        match self.is_counted {
+            true => self.rows.put_absent(tree, row, value),
+            false => self.rows.put(tree, row, value),
+        }
         Ok(())
     }
 
