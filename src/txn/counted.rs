@@ -19,6 +19,14 @@ struct PendingRow<'t> {
     change_before: i64,
 }
 
+/// The pending writes around a position.
+struct Neighbours<'p, 't> {
+    /// The last write that no more rows precede than the position says, and their number.
+    before: Option<(&'p PendingRow<'t>, u64)>,
+    /// The first write that more rows precede.
+    after: Option<&'p PendingRow<'t>>,
+}
+
 impl Tx<'_> {
     /// Whether the rows of a collection with this version are counted.
     #[inline]
@@ -74,9 +82,9 @@ impl Tx<'_> {
         }
         let (reader, end) = (self.reader_for(lower)?, upper.unwrap_or_default());
         let pending = self.pending_changes(tree, lower, upper);
-        let (before, after) = split_pending(&reader, tree, lower, nth, &pending)?;
-        let end = after.map_or(end, |row| row.key);
-        let Some((row, count_before)) = before else { return reader.select(tree, lower, end, nth) };
+        let around = Neighbours::of(&reader, tree, lower, nth, &pending)?;
+        let end = around.after.map_or(end, |row| row.key);
+        let Some((row, count_before)) = around.before else { return reader.select(tree, lower, end, nth) };
         match nth.checked_sub(count_before) {
             Some(0) if row.is_set => Ok(Some(Bytes::copy_from_slice(row.key))),
             Some(rest) => {
@@ -103,26 +111,28 @@ impl Tx<'_> {
     }
 }
 
-/// Of pending writes in key order, the last one that at most `nth` rows of the range precede, with
-/// their number, and the first one that more precede.
-fn split_pending<'p, 't>(
-    reader: &Reader,
-    tree: TreeId,
-    lower: &[u8],
-    nth: u64,
-    pending: &'p [PendingRow<'t>],
-) -> Result<(Option<(&'p PendingRow<'t>, u64)>, Option<&'p PendingRow<'t>>)> {
-    let (mut left, mut after, mut before) = (pending, None, None);
-    while let Some(row) = left.get(left.len() / 2) {
-        let count = reader.count(tree, lower, row.key)?.saturating_add_signed(row.change_before);
-        let (smaller, greater) = left.split_at(left.len() / 2);
-        if count <= nth {
-            before = Some((row, count));
-            left = greater.get(1..).unwrap_or_default();
-        } else {
-            after = Some(row);
-            left = smaller;
+impl<'p, 't> Neighbours<'p, 't> {
+    /// Searches pending writes in key order for those around position `nth` of the rows from `lower`.
+    fn of(
+        reader: &Reader,
+        tree: TreeId,
+        lower: &[u8],
+        nth: u64,
+        pending: &'p [PendingRow<'t>],
+    ) -> Result<Self> {
+        let (mut around, mut left) = (Self { before: None, after: None }, pending);
+        while let Some(row) = left.get(left.len() / 2) {
+            let stored = reader.count(tree, lower, row.key)?;
+            let count = stored.saturating_add_signed(row.change_before);
+            let (smaller, greater) = left.split_at(left.len() / 2);
+            if count <= nth {
+                around.before = Some((row, count));
+                left = greater.get(1..).unwrap_or_default();
+            } else {
+                around.after = Some(row);
+                left = smaller;
+            }
         }
+        Ok(around)
     }
-    Ok((before, after))
 }

@@ -410,6 +410,7 @@ impl Overlay {
 mod tests {
     use super::*;
     use crate::encoding::keys::{prefix, row_key};
+    use crate::engine::EntryKind;
 
     fn shown(overlay: &Overlay) -> Vec<(usize, Vec<u8>, PendingWrite)> {
         let trees = overlay.writes.iter().enumerate();
@@ -439,6 +440,42 @@ mod tests {
         overlay.rollback_to(&outer);
         assert_eq!((shown(&overlay), overlay.bytes), (before, bytes));
         assert!(overlay.assignments.is_empty() && overlay.undo.is_empty());
+    }
+
+    #[test]
+    fn a_row_that_is_written_several_times_weighs_what_all_of_it_changes() {
+        use EntryKind::{Delete, DeletePresent, Put, PutAbsent};
+        let value = || Some(Bytes::from("v"));
+        let mut overlay = Overlay::default();
+        // Rows that were there: `a` is removed and comes back, `b` is overwritten and removed. Rows
+        // that were not: `c` comes, goes and comes, `d` comes and goes.
+        for (row, value, weight) in [
+            (b"a", None, -1),
+            (b"a", value(), 1),
+            (b"b", value(), 0),
+            (b"b", None, -1),
+            (b"c", value(), 1),
+            (b"c", None, -1),
+            (b"c", value(), 1),
+            (b"d", value(), 1),
+            (b"d", None, -1),
+        ] {
+            overlay.write_counted(DATA, row, value, weight);
+        }
+        let kinds = |overlay: &Overlay| -> Vec<_> {
+            let batch = overlay.batch();
+            batch.operations().map(|operation| operation.unwrap().kind).collect()
+        };
+        let before = [Put, DeletePresent, PutAbsent, Delete];
+        assert_eq!(kinds(&overlay), before);
+        let savepoint = overlay.savepoint();
+        overlay.write_counted(DATA, b"a", None, -1);
+        overlay.write_counted(DATA, b"b", value(), 1);
+        overlay.write_counted(DATA, b"c", None, -1);
+        overlay.write_counted(DATA, b"d", value(), 1);
+        assert_eq!(kinds(&overlay), [DeletePresent, Put, Delete, PutAbsent]);
+        overlay.rollback_to(&savepoint);
+        assert_eq!(kinds(&overlay), before);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! RANDOMKEY. A database that may have more than [`COUNTED`] keys draws records from the engine's
-//! runs and blocks, all equally likely but for the exception described in `types::sample`. A
+//! runs and blocks, all equally likely but for the exception described in `engine::sampler`. A
 //! smaller one looks at all keys, and each is exactly as likely as any other.
 //!
 //! If records cannot be drawn, because writes of the transaction are pending or nearly all keys

@@ -319,6 +319,46 @@ fn transact(db: &Db, model: &mut Model, inside: &[Write], outside: Option<&Write
     }
 }
 
+/// Whether the sorted set, hash or set at `key` is counted.
+fn is_counted(db: &Db, key: &[u8], kind: Type) -> bool {
+    db.read(|tx| Ok(tx.collection(key, kind)?.unwrap().is_counted(tx))).unwrap()
+}
+
+#[test]
+fn collections_of_an_older_store_are_counted_once_they_are_rewritten() {
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testdata/stores/format-2-closed");
+    let scratch = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(old).unwrap().map(Result::unwrap) {
+        std::fs::copy(file.path(), scratch.path().join(file.file_name())).unwrap();
+    }
+    let keys: [(&[u8], Type); 3] = [
+        (b"large:zset", Type::ZSet),
+        (b"large:hash", Type::Hash),
+        (b"large:set", Type::Set),
+    ];
+    let ranks = |db: &Db| -> Vec<_> {
+        let members = db.zrange(b"large:zset", &ZRange::of(By::Rank(0, -1))).unwrap();
+        members.iter().map(|member| db.zrank(b"large:zset", member).unwrap()).collect()
+    };
+    let db = Db::open(scratch.path(), Options::default()).unwrap();
+    let expected: Vec<_> = (0..400).map(Some).collect();
+    assert_eq!(ranks(&db), expected);
+    // Writes to an old collection do not make it counted.
+    db.zadd(b"large:zset", &[(1.0, b"new")], ZAdd::default()).unwrap();
+    db.zrem(b"large:zset", &[b"new"]).unwrap();
+    for (key, kind) in keys {
+        assert!(!is_counted(&db, key, kind));
+        db.rename(key, b"renamed").unwrap();
+        db.rename(b"renamed", key).unwrap();
+        assert!(is_counted(&db, key, kind));
+    }
+    db.close().unwrap();
+    let db = Db::open(scratch.path(), Options::default()).unwrap();
+    assert!(keys.iter().all(|(key, kind)| is_counted(&db, key, *kind)));
+    assert_eq!(ranks(&db), expected);
+    assert_eq!(db.check().unwrap(), [""; 0]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 100 }))]
     #[test]
