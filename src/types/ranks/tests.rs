@@ -44,6 +44,8 @@ enum Step {
     Write(Write),
     /// The commands inside, one by another client meanwhile, and whether to commit.
     Transact(Vec<Write>, Option<Write>, bool),
+    /// Commands between MULTI and EXEC, or else in a script.
+    Together(Vec<Write>, bool),
     Snapshot,
     Flush,
     Compact,
@@ -74,10 +76,11 @@ fn write() -> impl Strategy<Value = Write> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let several = prop::collection::vec(write(), 1..6);
+    let several = || prop::collection::vec(write(), 1..6);
     prop_oneof![
         10 => write().prop_map(Step::Write),
-        4 => (several, prop::option::of(write()), any::<bool>())
+        3 => (several(), any::<bool>()).prop_map(|(writes, exec)| Step::Together(writes, exec)),
+        4 => (several(), prop::option::of(write()), any::<bool>())
             .prop_map(|(inside, outside, commit)| Step::Transact(inside, outside, commit)),
         1 => Just(Step::Snapshot),
         1 => Just(Step::Flush),
@@ -298,6 +301,102 @@ fn compare_members<'m>(
     assert_eq!(sample(len as i64 / 2).len() as u64, len / 2);
 }
 
+/// The words of a command whose effect is known before it runs.
+fn words(write: &Write) -> Option<Vec<Vec<u8>>> {
+    let plain = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect::<Vec<_>>();
+    let named = |name: &[u8], key: &[u8], members: &[u8]| {
+        let names = names(members);
+        [plain(&[name, key]), names].concat()
+    };
+    Some(match write {
+        Write::ZAdd(members) | Write::ZAddFails(members) => {
+            let mut words = plain(&[b"ZADD", b"z"]);
+            for (score, member) in members {
+                words.extend([score.to_string().into_bytes(), name(*member)]);
+            }
+            if matches!(write, Write::ZAddFails(_)) {
+                words.extend([b"1".to_vec(), TOO_LONG.to_vec()]);
+            }
+            words
+        }
+        Write::HSet(members) | Write::HSetFails(members) => {
+            let mut words = plain(&[b"HSET", b"h"]);
+            members.iter().for_each(|member| words.extend([name(*member), name(*member)]));
+            if matches!(write, Write::HSetFails(_)) {
+                words.extend([b"long".to_vec(), TOO_LONG.to_vec()]);
+            }
+            words
+        }
+        Write::ZRem(members) => named(b"ZREM", b"z", members),
+        Write::HDel(members) => named(b"HDEL", b"h", members),
+        Write::SAdd(members) => named(b"SADD", b"s", members),
+        Write::SRem(members) => named(b"SREM", b"s", members),
+        Write::ZRemRanks(start, stop) => {
+            let (start, stop) = (start.to_string(), stop.to_string());
+            plain(&[b"ZREMRANGEBYRANK", b"z", start.as_bytes(), stop.as_bytes()])
+        }
+        Write::ZUnion => plain(&[b"ZUNIONSTORE", b"z", b"2", b"z", b"z"]),
+        Write::SUnion => plain(&[b"SUNIONSTORE", b"s", b"s", b"s"]),
+        Write::Delete => plain(&[b"DEL", b"z", b"h", b"s"]),
+        Write::ZPop(..) | Write::SPop(_) | Write::Rename => return None,
+    })
+}
+
+/// Runs the commands given as their number of words and these words; errors are not its own.
+#[cfg(feature = "scripting")]
+const SCRIPT: &[u8] = b"local at = 1
+    while at <= #ARGV do
+        local count, words = tonumber(ARGV[at]), {}
+        for i = 1, count do words[i] = ARGV[at + i] end
+        redis.pcall(unpack(words))
+        at = at + count + 1
+    end";
+
+/// Runs commands in one EXEC or in one script. One that fails leaves no trace.
+fn together(db: &Db, model: &mut Model, writes: &[Write], exec: bool) {
+    // On a store of its own the commands change the model one by one.
+    let apart = Db::open(":memory:", Options { max_value_bytes: 64, ..Options::default() }).unwrap();
+    let members: Vec<_> = model.zset.iter().map(|(member, score)| (*score, &member[..])).collect();
+    let fields: Vec<_> = model.hash.iter().map(|member| (&member[..], &member[..])).collect();
+    let set: Vec<_> = model.set.iter().map(Vec::as_slice).collect();
+    if !members.is_empty() {
+        apart.zadd(b"z", &members, ZAdd::default()).unwrap();
+    }
+    if !fields.is_empty() {
+        apart.hset(b"h", &fields).unwrap();
+    }
+    if !set.is_empty() {
+        apart.sadd(b"s", &set).unwrap();
+    }
+    let mut commands = Vec::new();
+    for write in writes {
+        if let Some(words) = words(write) {
+            run(&apart, model, write);
+            commands.push(words);
+        }
+    }
+    let mut session = db.session();
+    if exec || cfg!(not(feature = "scripting")) {
+        session.command(&[b"MULTI"]).unwrap();
+        for words in &commands {
+            session.command(&refs(words)).unwrap();
+        }
+        session.command(&[b"EXEC"]).unwrap();
+        return;
+    }
+    #[cfg(feature = "scripting")]
+    {
+        let mut words: Vec<Vec<u8>> =
+            [&b"EVAL"[..], SCRIPT, b"3", b"z", b"h", b"s"].map(<[u8]>::to_vec).to_vec();
+        for command in commands {
+            words.push(command.len().to_string().into_bytes());
+            words.extend(command);
+        }
+        let reply = session.command(&refs(&words)).unwrap();
+        assert_eq!(reply, crate::commands::Reply::Nil);
+    }
+}
+
 /// Runs commands in a transaction beside another client's.
 fn transact(db: &Db, model: &mut Model, inside: &[Write], outside: Option<&Write>, commit: bool) {
     let base = model.clone();
@@ -385,6 +484,7 @@ proptest! {
                 Step::Transact(inside, outside, commit) => {
                     transact(&db, &mut model, inside, outside.as_ref(), *commit);
                 }
+                Step::Together(writes, exec) => together(&db, &mut model, writes, *exec),
                 Step::Snapshot => snapshots.push((db.snapshot().unwrap(), model.clone())),
                 Step::Flush => db.flush().unwrap(),
                 Step::Compact => db.compact().unwrap(),
