@@ -69,8 +69,8 @@ impl RangeOutput<'_> {
     ) -> Result<()> {
         let (count, behind) = (last - first + 1, self.zset.len() - 1 - last);
         sink.expect(count)?;
-        let walks_far = behind + count > NEAR && self.zset.rows().is_counted(self.tx);
-        if behind + count < first && !walks_far {
+        let from_far_end = behind + count;
+        if from_far_end < first && (from_far_end <= NEAR || !self.zset.rows().is_counted(self.tx)) {
             return self.met_backward(behind, count, reverse, sink);
         }
         match self.zset.walk_past(self.tx, &Span::all(), reverse, first)? {
