@@ -14,6 +14,8 @@
 //!       | 10 added table with a raised smallest key: tree u8, level u8, shortened u8, file
 //!                                                           with feature 16
 //!       | 11 counted from (u64)                             with feature 2
+//!       | 12 added table with a weight: tree u8, level u8, flags u8, file, weight (zigzag varint);
+//!            flags: 1 shortened bounds, 2 raised smallest key  with feature 2
 //! ```
 //! Fields may come in any order. An unknown field or feature is an error, since skipping it could
 //! lose data.
@@ -26,7 +28,7 @@ use crate::engine::files::FileNumber;
 use crate::engine::hash::HashSeed;
 use crate::engine::wal::{Cut, LogPosition};
 use crate::error::{Error, ErrorKind};
-use crate::io::codec::{Reader, put_bytes, put_u64, put_varint};
+use crate::io::codec::{Reader, put_bytes, put_u64, put_varint, put_zigzag};
 
 use super::file::FileMeta;
 
@@ -108,7 +110,8 @@ impl VersionEdit {
         let mut out = Vec::new();
         let raised = self.added.iter().any(|(_, _, file)| file.raised);
         let base = if self.hash_seed.is_some() { FEATURES } else { 0 };
-        let counted = if self.counted_from.is_some() { COUNTED_ROWS } else { 0 };
+        let weighs = self.added.iter().any(|(_, _, file)| file.weight != 0);
+        let counted = if weighs || self.counted_from.is_some() { COUNTED_ROWS } else { 0 };
         let features = base | counted | if raised { RAISED_BOUNDS } else { 0 };
         if features != 0 {
             out.push(7);
@@ -143,6 +146,13 @@ impl VersionEdit {
         }
         for (tree, level, file) in &self.added {
             let shortened = file.bounds.are_shortened();
+            if file.weight != 0 {
+                let flags = u8::from(shortened) | u8::from(file.raised) << 1;
+                out.extend_from_slice(&[12, tree.0, *level, flags]);
+                file.encode(&mut out);
+                put_zigzag(&mut out, file.weight);
+                continue;
+            }
             if file.raised {
                 out.extend_from_slice(&[10, tree.0, *level, u8::from(shortened)]);
             } else {
@@ -190,6 +200,13 @@ impl VersionEdit {
                 let file = FileMeta { raised: true, ..FileMeta::decode(reader, shortened)? };
                 self.added.push((tree, level, file));
             }
+            12 => {
+                let (tree, level) = decode_place(reader)?;
+                let flags = reader.u8().filter(|flags| *flags <= 3)?;
+                let file = FileMeta::decode(reader, flags & 1 != 0)?;
+                let weight = reader.zigzag().filter(|weight| *weight != 0)?;
+                self.added.push((tree, level, FileMeta { raised: flags & 2 != 0, weight, ..file }));
+            }
             6 => self.trees.push(reader.bytes()?.to_vec()),
             8 => self.hash_seed = Some(HashSeed::from_raw(reader.u64()?)),
             11 => self.counted_from = Some(reader.u64()?),
@@ -233,9 +250,9 @@ mod tests {
 
     prop_compose! {
         fn some_file()(number: u64, size: u64, smallest: Vec<u8>, largest: Vec<u8>, shortened: bool,
-                       entries: u64, tombstones: u64, seqs: (u64, u64), raised: bool) -> FileMeta {
+                       entries: u64, tombstones: u64, seqs: (u64, u64), raised: bool, weight: i64) -> FileMeta {
             let bounds = KeyBounds::from_stored(&smallest, &largest, shortened);
-            FileMeta { number, size, bounds, entries, tombstones, min_sequence: seqs.0, max_sequence: seqs.1, raised }
+            FileMeta { number, size, bounds, entries, tombstones, min_sequence: seqs.0, max_sequence: seqs.1, raised, weight }
         }
     }
 
