@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                "database 0, key \"h\": 2 members are counted where there are 1",
+                "database 0, key \"h\": 3 members are counted where there are 2",
                 "database 0, key \"z\": 3 scores are counted where there are 2",
             ]
         );
