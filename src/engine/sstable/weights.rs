@@ -12,10 +12,11 @@ use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
 use crate::error::Result;
 
 /// A position between two entries of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
-    block: usize,
+    number: usize,
     entry: u32,
+    /// The block, if it had to be read.
+    block: Option<Block>,
 }
 
 impl Table {
@@ -36,17 +37,13 @@ impl Table {
         let from = sum.place(lower)?;
         let to = match upper {
             Some(upper) => sum.place(upper)?,
-            None => Place { block: resident.index.count(), entry: 0 },
+            None => Place { number: resident.index.count(), entry: 0, block: None },
         };
-        if from.block == to.block {
-            return sum.within(from.block, from.entry..to.entry);
+        if from.number == to.number {
+            return sum.within(&to, from.entry..to.entry);
         }
-        let first = match from.entry {
-            0 => sum.whole(from.block..from.block + 1)?,
-            entry => sum.within(from.block, entry..u32::MAX)?,
-        };
-        let between = sum.whole(from.block + 1..to.block)?;
-        Ok(first + between + sum.within(to.block, 0..to.entry)?)
+        let blocks = sum.whole(from.number..to.number)?;
+        Ok(blocks - sum.within(&from, 0..from.entry)? + sum.within(&to, 0..to.entry)?)
     }
 
     /// An estimate of the sum of the weights of the entries of `[lower, upper)`, from the index
@@ -106,44 +103,45 @@ impl Sum<'_> {
     /// The place of the first entry whose key is not before `key`.
     fn place(&self, key: &[u8]) -> Result<Place> {
         let newest = Tag::newest_at(MAX_SEQUENCE);
-        let block = self.index.search(key, newest);
+        let number = self.index.search(key, newest);
         let before_all = *self.table.properties().smallest >= *key;
-        if before_all || block == self.index.count() {
-            return Ok(Place { block, entry: 0 });
+        if before_all || number == self.index.count() {
+            return Ok(Place { number, entry: 0, block: None });
         }
-        let entry = self.block(block)?.lower_bound(key, newest);
-        let entry = entry.map_err(|why| self.table.malformed(self.index, block, why))?;
-        Ok(Place { block, entry })
+        let block = self.block(number)?;
+        let entry = block.lower_bound(key, newest);
+        let entry = entry.map_err(|why| self.table.malformed(self.index, number, why))?;
+        Ok(Place { number, entry, block: Some(block) })
     }
 
     /// The sum over whole blocks.
     fn whole(&self, blocks: Range<usize>) -> Result<i64> {
         let mut sum = self.index.weight(blocks.clone());
         if self.table.properties().max_sequence > self.sequence {
-            for block in self.index.younger(blocks, self.sequence) {
-                sum -= self.walk(block, 0..u32::MAX, |tag| tag.sequence() > self.sequence)?;
+            for number in self.index.younger(blocks, self.sequence) {
+                let block = self.block(number)?;
+                let is_younger = |tag: Tag| tag.sequence() > self.sequence;
+                sum -= self.walk(number, &block, 0..block.count(), is_younger)?;
             }
         }
         Ok(sum)
     }
 
-    /// The sum over some entries of a block.
-    fn within(&self, block: usize, entries: Range<u32>) -> Result<i64> {
-        self.walk(block, entries, |tag| tag.sequence() <= self.sequence)
+    /// The sum over some entries of the block of a place.
+    fn within(&self, place: &Place, entries: Range<u32>) -> Result<i64> {
+        let Some(block) = &place.block else { return Ok(0) };
+        self.walk(place.number, block, entries, |tag| tag.sequence() <= self.sequence)
     }
 
     fn walk(
         &self,
         number: usize,
+        block: &Block,
         entries: Range<u32>,
         counts: impl Fn(Tag) -> bool,
     ) -> Result<i64> {
-        if entries.is_empty() {
-            return Ok(0);
-        }
-        let block = self.block(number)?;
         let mut sum = 0;
-        for entry in entries.start..entries.end.min(block.count()) {
+        for entry in entries {
             let found = block.entry(entry);
             let tag = found.map_err(|why| self.table.malformed(self.index, number, why))?.tag;
             if counts(tag) {

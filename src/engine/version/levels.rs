@@ -36,7 +36,7 @@ impl Version {
 pub struct Levels {
     levels: [Vec<Arc<TableFile>>; LEVELS],
     /// Computed when they are first asked for.
-    pub(super) sums: [OnceLock<Arc<LevelSums>>; LEVELS],
+    sums: [OnceLock<Arc<LevelSums>>; LEVELS],
 }
 
 impl Levels {
@@ -83,6 +83,12 @@ impl Levels {
         let file = files.remove(at);
         self.forget_sums(level);
         Some(file)
+    }
+
+    /// The sums of the weights of a level's files.
+    pub(super) fn sums(&self, level: usize) -> Option<&LevelSums> {
+        let sums = self.sums.get(level)?;
+        Some(&**sums.get_or_init(|| Arc::new(LevelSums::of(self.level(level)))))
     }
 
     fn forget_sums(&mut self, level: usize) {

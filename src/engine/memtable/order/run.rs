@@ -17,36 +17,29 @@ use crate::engine::memtable::entries::Entries;
 
 /// In twelve bytes, since a memtable has one for every entry.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
 struct Slot {
     /// Seven bytes of the key, after the common prefix of the run, and the weight in the last byte.
-    upper: u32,
-    lower: u32,
+    bytes: u64,
     address: Address,
 }
 
 impl Slot {
     #[inline]
     fn new(prefix: u64, weight: i8, address: Address) -> Self {
-        #[expect(clippy::cast_possible_truncation, reason = "the two halves")]
-        let (upper, lower) = ((prefix >> 32) as u32, prefix as u32);
-        Self { upper, lower: lower & !0xff | u32::from(weight.cast_unsigned()), address }
+        Self { bytes: prefix | u64::from(weight.cast_unsigned()), address }
     }
 
     /// The bytes of the key as a big-endian number; the last byte is zero.
     #[inline]
     fn prefix(self) -> u64 {
-        u64::from(self.upper) << 32 | u64::from(self.lower & !0xff)
+        self.bytes & !0xff
     }
 
     #[inline]
-    fn signed_weight(self) -> i8 {
-        let [weight, ..] = self.lower.to_le_bytes();
+    fn weight(self) -> i8 {
+        let [weight, ..] = self.bytes.to_le_bytes();
         weight.cast_signed()
-    }
-
-    #[inline]
-    fn weight(self) -> i32 {
-        i32::from(self.signed_weight())
     }
 }
 
@@ -119,7 +112,7 @@ impl Run {
         let mut slots = std::mem::take(&mut self.slots);
         for slot in &mut slots {
             let prefix = self.prefix(entries.entry(slot.address).key());
-            *slot = Slot::new(prefix, slot.signed_weight(), slot.address);
+            *slot = Slot::new(prefix, slot.weight(), slot.address);
         }
         self.slots = slots;
     }
@@ -198,13 +191,14 @@ impl Run {
 
     /// The sum of the weights of all entries.
     pub(super) fn weight(&self) -> i32 {
-        self.slots.iter().map(|slot| slot.weight()).sum()
+        self.slots.iter().map(|slot| i32::from(slot.weight())).sum()
     }
 
     /// The sum of the weights of the entries of `range` that were written before `end`.
     pub(super) fn weight_of(&self, range: Range<usize>, end: Address) -> i32 {
         let slots = self.slots.get(range).unwrap_or_default();
-        slots.iter().map(|slot| if slot.address < end { slot.weight() } else { 0 }).sum()
+        let weight = |slot: &Slot| if slot.address < end { i32::from(slot.weight()) } else { 0 };
+        slots.iter().map(weight).sum()
     }
 
     /// The addresses of all entries.
