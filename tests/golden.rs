@@ -11,7 +11,13 @@ use std::path::{Path, PathBuf};
 use lsmkv::{Compression, Db, Options, Reply};
 
 /// The stores, and whether they were closed. The others are what a killed process leaves.
-const STORES: &[(&str, bool)] = &[("format-1-killed", false), ("format-1-closed", true)];
+/// Those of format 2 are from before rows were counted.
+const STORES: &[(&str, bool)] = &[
+    ("format-1-killed", false),
+    ("format-1-closed", true),
+    ("format-2-killed", false),
+    ("format-2-closed", true),
+];
 
 fn directory(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testdata/stores").join(name)
@@ -144,6 +150,7 @@ fn check(db: &Db) {
         assert_eq!(ask(db, &format!("LRANGE {name}:list 0 -1")), expected);
     }
     assert_eq!(ask(db, "ZRANGE large:zset 0 2"), "[member:1 member:0 member:2]");
+    check_ranks(db);
     assert_eq!(ask(db, "BITCOUNT bits"), "3");
     assert_eq!(ask(db, "GET float"), "0.3");
     assert_eq!(ask(&db.select(5).unwrap(), "GET only-here"), LAST.to_string());
@@ -152,6 +159,32 @@ fn check(db: &Db) {
     // The strings, those that expire late, eight collections, bits and float.
     assert_eq!(ask(db, "DBSIZE"), (strings + 3 + 8 + 2).to_string());
     assert_eq!(db.check().unwrap(), [""; 0]);
+}
+
+/// Positions in the large sorted set and hash, and every member drawn at random.
+fn check_ranks(db: &Db) {
+    // Member 1 is the first, and the others follow in the order of their numbers.
+    let order: Vec<u32> = [1, 0].into_iter().chain(2..400).collect();
+    for (rank, i) in order.iter().enumerate() {
+        assert_eq!(ask(db, &format!("ZRANK large:zset member:{i}")), rank.to_string());
+    }
+    assert_eq!(ask(db, "ZREVRANK large:zset member:0"), "398");
+    for first in (0..398).step_by(7) {
+        let members = [order[first], order[first + 1]].map(|i| format!("member:{i}"));
+        let expected = format!("[{}]", members.join(" "));
+        assert_eq!(ask(db, &format!("ZRANGE large:zset {first} {}", first + 1)), expected);
+        let by_score = format!("ZRANGE large:zset -inf +inf BYSCORE LIMIT {first} 2");
+        assert_eq!(ask(db, &by_score), expected);
+        // Scores are half the number less 30.
+        let above = format!("ZCOUNT large:zset ({} +inf", f64::from(order[first]) / 2.0 - 30.0);
+        let expected = if first == 0 { 398 } else { 399 - first };
+        assert_eq!(ask(db, &above), expected.to_string(), "{above}");
+    }
+    for command in ["ZRANDMEMBER large:zset", "SRANDMEMBER large:set", "HRANDFIELD large:hash"] {
+        let drawn = ask(db, &format!("{command} 100"));
+        let drawn: std::collections::HashSet<_> = drawn.split(' ').collect();
+        assert_eq!(drawn.len(), 100, "{command}");
+    }
 }
 
 fn copy_files(from: &Path, to: &Path) {
@@ -178,6 +211,15 @@ fn stores_of_every_format_open_hold_what_was_written_and_go_on() {
         run(&db, "SET string:1 other");
         run(&db, &format!("SET string:1 part-0-{}", "x"));
         db.compact().unwrap();
+        check(&db);
+        db.close().unwrap();
+        let db = Db::open(&dir, options()).unwrap();
+        check(&db);
+        // Rows that this build has written are counted, those beside them are not.
+        for key in ["large:zset", "large:set", "small:hash"] {
+            run(&db, &format!("RENAME {key} renamed"));
+            run(&db, &format!("RENAME renamed {key}"));
+        }
         check(&db);
         db.close().unwrap();
         check(&Db::open(&dir, options()).unwrap());

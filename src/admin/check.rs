@@ -1,6 +1,8 @@
 //! Checks at one read point that everything stored is consistent: what commands rely on and never
 //! check themselves.
 
+mod recount;
+
 use std::collections::HashSet;
 
 use bytes::Bytes;
@@ -16,13 +18,17 @@ use crate::keyspace::trees::{DATA, META, SCORE};
 use crate::txn::store::Store;
 use crate::types::packing::each_member;
 
+use recount::Recount;
+
 /// The largest number of problems listed.
 const MOST: usize = 1000;
 
 impl Store {
     pub(crate) fn check(&self) -> Result<Vec<String>> {
         let reader = self.engine().reader()?;
-        let mut check = Check { reader, versions: HashSet::new(), problems: Vec::new() };
+        let counted_from = self.counted_from();
+        let (versions, problems) = (HashSet::new(), Vec::new());
+        let mut check = Check { reader, counted_from, versions, problems };
         for database in 0..self.spaces().count() {
             check.space(self.spaces().of(database)?, database)?;
         }
@@ -32,6 +38,8 @@ impl Store {
 
 struct Check {
     reader: Reader,
+    /// The first version whose rows are counted.
+    counted_from: u64,
     /// The versions of all collections met so far.
     versions: HashSet<u64>,
     problems: Vec<String>,
@@ -41,6 +49,8 @@ struct Check {
 struct Subject {
     name: String,
     prefix: Prefix,
+    /// Whether its rows are counted.
+    is_counted: bool,
 }
 
 fn range(reader: &Reader, tree: TreeId, lower: &[u8], upper: Option<Vec<u8>>) -> Result<Iter> {
@@ -93,7 +103,8 @@ impl Check {
             self.problem(name, || format!("version {version} is another key's too"));
         }
         let prefix = prefix(space, key, version);
-        let subject = Subject { name: name.to_owned(), prefix };
+        let is_counted = version >= self.counted_from;
+        let subject = Subject { name: name.to_owned(), prefix, is_counted };
         match body {
             Body::Span { head, tail, .. } => self.list(&subject, head, tail),
             Body::Members { size, tombstones, .. } if kind == Type::ZSet => {
@@ -110,7 +121,7 @@ impl Check {
         }
     }
 
-    /// Checks that the data tree has as many rows as the record says.
+    /// Checks that the data tree has as many rows as the record and the engine say.
     fn members(
         &mut self,
         subject: &Subject,
@@ -119,15 +130,18 @@ impl Check {
     ) -> Result<()> {
         let end = after_prefix(&subject.prefix);
         let mut rows = range(&self.reader, DATA, &subject.prefix, end)?;
-        let mut count = 0;
+        let reader = self.reader.clone();
+        let mut recount = Recount::new(&reader, DATA, &subject.prefix, subject.is_counted);
         while rows.valid() {
-            count += 1;
+            recount.row(rows.key())?;
             each(self, rows.key().get(subject.prefix.len()..).unwrap_or_default(), rows.value())?;
             rows.next()?;
         }
+        let (count, miscounted) = recount.finish()?;
         if count != size {
             self.problem(&subject.name, || format!("its size is {size}, it has {count} members"));
         }
+        miscounted.into_iter().for_each(|text| self.problem(&subject.name, || text));
         Ok(())
     }
 
@@ -153,11 +167,15 @@ impl Check {
         self.scores(subject, tombstones)
     }
 
-    /// Checks that every score row belongs to its member and lies within the bounds of the record.
+    /// Checks that every score row belongs to its member, lies within the bounds of the record and
+    /// is counted.
     fn scores(&mut self, subject: &Subject, tombstones: &TombstoneStats) -> Result<()> {
         let end = after_prefix(&subject.prefix);
         let mut rows = range(&self.reader, SCORE, &subject.prefix, end)?;
+        let reader = self.reader.clone();
+        let mut recount = Recount::new(&reader, SCORE, &subject.prefix, subject.is_counted);
         while rows.valid() {
+            recount.row(rows.key())?;
             let sub_key = rows.key().get(subject.prefix.len()..).unwrap_or_default();
             let Some((score, member)) = sub_key.split_first_chunk() else {
                 self.problem(&subject.name, || "a score row is too short".to_owned());
@@ -179,6 +197,8 @@ impl Check {
             }
             rows.next()?;
         }
+        let (_, miscounted) = recount.finish()?;
+        miscounted.into_iter().for_each(|text| self.problem(&subject.name, || text));
         Ok(())
     }
 
@@ -249,10 +269,27 @@ mod tests {
     fn a_size_that_is_not_the_number_of_members_is_found() {
         let found = problems(|tx| {
             let row = row_key(&rows_of(tx, b"h").1, b"f");
-            tx.remove_row(DATA, &row);
+            tx.remove_counted(DATA, &row);
             Ok(())
         });
         assert_eq!(found, ["database 0, key \"h\": its size is 2, it has 1 members"]);
+    }
+
+    #[test]
+    fn a_row_of_wrong_weight_is_found_in_either_tree() {
+        let found = problems(|tx| {
+            let (hash, zset) = (rows_of(tx, b"h").1, rows_of(tx, b"z").1);
+            tx.put_counted(DATA, &row_key(&hash, b"f"), Bytes::new(), false);
+            tx.put_counted(SCORE, &score_key(&zset, 2.0, b"b"), Bytes::new(), false);
+            Ok(())
+        });
+        assert_eq!(
+            found,
+            [
+                "database 0, key \"h\": 3 members are counted where there are 2",
+                "database 0, key \"z\": 3 scores are counted where there are 2",
+            ]
+        );
     }
 
     #[test]
@@ -274,9 +311,10 @@ mod tests {
     fn members_and_scores_that_disagree_are_found_both_ways() {
         let found = problems(|tx| {
             let prefix = rows_of(tx, b"z").1;
-            tx.remove_row(SCORE, &score_key(&prefix, 1.0, b"a"));
-            tx.put_row(SCORE, &score_key(&prefix, 7.0, b"b"), Bytes::new());
-            tx.put_row(SCORE, &score_key(&prefix, 7.0, b"nobody"), Bytes::new());
+            tx.remove_counted(SCORE, &score_key(&prefix, 1.0, b"a"));
+            for member in [&b"b"[..], b"nobody"] {
+                tx.put_counted(SCORE, &score_key(&prefix, 7.0, member), Bytes::new(), false);
+            }
             Ok(())
         });
         assert_eq!(

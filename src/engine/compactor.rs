@@ -179,8 +179,11 @@ impl Core {
                 if file.meta().bounds.smallest() >= bound(key) {
                     continue;
                 }
-                file.set_next_start(file.table()?.approximate_offset(bound(key))?);
-                added.push((tree, small(level), file.meta().raised_to(key)));
+                let table = file.table()?;
+                file.set_next_start(table.approximate_offset(bound(key))?);
+                let stays =
+                    table.weight_between(bound(key), None, MAX_SEQUENCE, CacheFill::Skip)?;
+                added.push((tree, small(level), file.meta().raised_to(key, stays)));
             }
             removed.push((tree, small(level), file.meta().number));
         }

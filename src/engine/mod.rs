@@ -38,6 +38,7 @@ pub mod memtable;
 #[cfg(loom)]
 pub mod models;
 mod open_files;
+mod rank;
 mod reader;
 mod recovery;
 pub mod reserve;

@@ -1,9 +1,11 @@
 //! How commands run: [`Tx`], and the handles that run them.
 //!
 //! - `tx`: one command's or transaction's view of the store; `overlay`: its pending writes;
-//!   `write_filter`: which keys those may hold; `walk`: rows in order; `prefetch`: rows that are
-//!   needed soon; `touched`: the keys that a transaction depends on;
-//! - `store`: what all handles share; `dependents`: what a close of the store ends first; `stripes`: locks by key; `execution`: reads, writes, commits;
+//!   `pending_write`: one of them; `write_filter`: which keys those may hold; `walk`: rows in order;
+//!   `counted`: how many rows there are and which is the nth; `prefetch`: rows that are needed soon;
+//!   `touched`: the keys that a transaction depends on;
+//! - `store`: what all handles share; `dependents`: what a close of the store ends first; `stripes`:
+//!   locks by key; `execution`: reads, writes, commits;
 //! - `snapshot`: read points that stay; `running`, `transaction`: transactions; `watch`: WATCH;
 //! - `script`: how a script runs, under the locks of its keys or alone; `script_locks`: which locks
 //!   slow scripts hold;
@@ -13,12 +15,14 @@
 
 pub(crate) mod collection;
 pub(crate) mod conflicts;
+mod counted;
 pub(crate) mod db;
 mod delivery;
 mod dependents;
 pub(crate) mod execution;
 mod outgoing;
 mod overlay;
+mod pending_write;
 mod prefetch;
 mod record;
 mod revalidation;

@@ -35,6 +35,9 @@ pub(crate) struct Store {
     dependents: Dependents,
     #[cfg(test)]
     spills: crate::keyspace::spills::Spills,
+    /// Versions below it are taken for those of a store that did not count yet.
+    #[cfg(test)]
+    uncounted_below: AtomicU64,
 }
 
 /// The parts of a store that depend on its options and files.
@@ -67,11 +70,31 @@ impl Store {
             dependents: Dependents::default(),
             #[cfg(test)]
             spills: Default::default(),
+            #[cfg(test)]
+            uncounted_below: AtomicU64::new(0),
         }
     }
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.parts.engine
+    }
+
+    /// The first version of a collection whose rows are counted.
+    #[cfg(not(test))]
+    #[inline]
+    pub(crate) fn counted_from(&self) -> u64 {
+        self.engine().counted_from()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn counted_from(&self) -> u64 {
+        self.engine().counted_from().max(self.uncounted_below.load(Ordering::Relaxed))
+    }
+
+    /// Treats collections with smaller versions as those of a store that did not count yet.
+    #[cfg(test)]
+    pub(crate) fn count_from(&self, version: u64) {
+        self.uncounted_below.store(version, Ordering::Relaxed);
     }
 
     /// True for about one of `n` calls, in an order that no caller can be in step with.

@@ -15,7 +15,6 @@ use crate::keyspace::trees::{DATA, SCORE};
 use crate::messages::events::Classes;
 use crate::txn::db::commands;
 use crate::txn::{Record, Tx};
-use crate::types::collection_builder::CollectionBuilder;
 
 commands! {
     /// COPY: gives another key the same value and expiry; whether it did. It does not if the source
@@ -126,32 +125,34 @@ impl Tx<'_> {
                 // Rows outside of the span are dead.
                 let first = row_key(&source, &head.to_be_bytes());
                 let end = row_key(&source, &tail.to_be_bytes());
-                tx.copy_rows(DATA, &source, &first, Some(&end), &mut build)?;
+                tx.each_row(DATA, &source, (&first, Some(&end)), |index, element| {
+                    build.put_element(index, element)
+                })?;
                 let copied = Body::Span { version: build.version(), head, tail };
                 return build.finish(tx, to, header, &copied);
             }
             let end = after_prefix(&source);
-            tx.copy_rows(DATA, &source, &source, end.as_deref(), &mut build)?;
-            if header.kind == Type::ZSet {
-                tx.copy_rows(SCORE, &source, &source, end.as_deref(), &mut build)?;
+            let trees: &[_] = if header.kind == Type::ZSet { &[DATA, SCORE] } else { &[DATA] };
+            for tree in trees {
+                tx.each_row(*tree, &source, (&source, end.as_deref()), |sub_key, value| {
+                    build.put(*tree, sub_key, value)
+                })?;
             }
             build.finish_members(tx, to, header, body.size())
         })
     }
 
-    /// Copies the rows of `[lower, upper)`, which begin with `source`, into a builder.
-    fn copy_rows(
+    /// Visits the sub keys and values of the rows of `[lower, upper)`, which begin with `source`.
+    fn each_row(
         &self,
         tree: TreeId,
         source: &[u8],
-        lower: &[u8],
-        upper: Option<&[u8]>,
-        build: &mut CollectionBuilder<'_>,
+        (lower, upper): (&[u8], Option<&[u8]>),
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
         let mut walk = self.rows(tree, lower, upper, false)?;
         while walk.advance()? {
-            let sub_key = walk.key().get(source.len()..).unwrap_or_default();
-            build.put(tree, sub_key, walk.value())?;
+            visit(walk.key().get(source.len()..).unwrap_or_default(), walk.value())?;
         }
         Ok(())
     }
