@@ -4,7 +4,7 @@
 //!   `write_filter`: which keys those may hold; `walk`: rows in order; `prefetch`: rows that are
 //!   needed soon; `touched`: the keys that a transaction depends on;
 //! - `store`: what all handles share; `stripes`: locks by key; `execution`: reads, writes, commits;
-//! - `snapshot`: read points that stay; `running`, `transaction`: transactions; `watch`: WATCH;
+//! - `snapshot`: read points that stay; `frozen`: rows that an iterator reads later; `running`, `transaction`: transactions; `watch`: WATCH;
 //! - `script`: how a script runs, under the locks of its keys or alone; `script_locks`: which locks
 //!   slow scripts hold;
 //! - `conflicts`, `revalidation`: whether a key was changed meanwhile;
@@ -16,6 +16,7 @@ pub(crate) mod conflicts;
 pub(crate) mod db;
 mod delivery;
 pub(crate) mod execution;
+mod frozen;
 mod outgoing;
 mod overlay;
 mod prefetch;
@@ -40,6 +41,7 @@ mod write_filter;
 pub use conflicts::models as conflict_models;
 pub use db::Db;
 pub(crate) use execution::Done;
+pub(crate) use frozen::FrozenRows;
 pub(crate) use outgoing::Origin;
 pub(crate) use record::Record;
 pub use ticket::Ticket;

@@ -372,6 +372,11 @@ impl<'a> Tx<'a> {
         self.overlay.spilled.push(prefix);
     }
 
+    /// The prefixes of rows that are newer than the read point.
+    pub(super) fn spilled(&self) -> &[Prefix] {
+        &self.overlay.spilled
+    }
+
     /// The reader for a physical key and the rows of its collection.
     #[inline]
     fn reader_for(&self, key: &[u8]) -> Result<Cow<'_, Reader>> {

@@ -175,6 +175,12 @@ impl<'s> CollectionBuilder<'s> {
         header: Header,
         body: &Body,
     ) -> Result<()> {
+        self.finish_rows(tx)?;
+        tx.put_record(key, encode_collection(header, body))
+    }
+
+    /// Leaves the rows to the transaction. A record that it writes has to name them.
+    pub(crate) fn finish_rows(self, tx: &mut Tx<'s>) -> Result<()> {
         for row in self.rows.operations() {
             let row = row?;
             tx.put_row(row.tree, row.key, Bytes::copy_from_slice(row.value));
@@ -182,7 +188,7 @@ impl<'s> CollectionBuilder<'s> {
         if self.spilled {
             tx.note_spilled(self.prefix);
         }
-        tx.put_record(key, encode_collection(header, body))
+        Ok(())
     }
 }
 

@@ -31,13 +31,15 @@ use super::file::FileMeta;
 
 /// The feature of stores that hash keys with a seed.
 const HASH_SEED: u64 = 1;
+/// The feature of stores whose large strings are in chunks.
+const CHUNKED_STRINGS: u64 = 4;
 /// The feature of stores that shorten the bounds of tables.
 const SHORTENED_BOUNDS: u64 = 8;
 /// The feature of manifests with tables whose smallest key was raised. Only an edit that adds such a
 /// table has it.
 const RAISED_BOUNDS: u64 = 16;
 /// The features of the stores that this code writes.
-const FEATURES: u64 = HASH_SEED | SHORTENED_BOUNDS;
+const FEATURES: u64 = HASH_SEED | CHUNKED_STRINGS | SHORTENED_BOUNDS;
 /// All features that this code knows.
 const KNOWN_FEATURES: u64 = FEATURES | RAISED_BOUNDS;
 
@@ -256,9 +258,9 @@ mod tests {
     #[test]
     fn an_unknown_feature_is_told_apart_from_damage() {
         let mut bytes = vec![7];
-        put_varint(&mut bytes, HASH_SEED | 6);
+        put_varint(&mut bytes, HASH_SEED | 96);
         bytes.extend_from_slice(&[200, 1, 2, 3]);
-        assert_eq!(VersionEdit::decode(&bytes), Err(BadEdit::Features(6)));
+        assert_eq!(VersionEdit::decode(&bytes), Err(BadEdit::Features(96)));
         assert_eq!(VersionEdit::decode(&[200, 1, 2, 3]), Err(BadEdit::Malformed));
     }
 }
