@@ -4,7 +4,7 @@
 //! `LSMKV_MAKE_GOLDEN=DIR cargo test --test golden make` writes the stores of this build to `DIR`.
 //! A store in tests/testdata/stores never changes: a new format gets new directories.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
-#![allow(clippy::indexing_slicing, reason = "a test may")]
+#![allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a test may")]
 
 use std::path::{Path, PathBuf};
 

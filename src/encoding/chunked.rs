@@ -101,9 +101,9 @@ impl StringBody {
         Ok(Self::Whole(record))
     }
 
-    /// The number of bytes of the string.
+    /// The length of the string.
     #[inline]
-    pub fn len(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         match self {
             Self::Whole(value) => value.len() as u64,
             Self::Chunked(chunks) => chunks.len,

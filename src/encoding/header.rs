@@ -100,9 +100,9 @@ impl Header {
         }
         let kind = Type::from_flags(flags).ok_or(Malformed::Flags(flags))?;
         match (flags & ENCODING_MASK, kind) {
-            (0, _)
-            | (PACKED, Type::Hash | Type::Set | Type::ZSet)
-            | (CHUNKED, Type::String) => Ok(Self { kind, expire_ms }),
+            (0, _) | (PACKED, Type::Hash | Type::Set | Type::ZSet) | (CHUNKED, Type::String) => {
+                Ok(Self { kind, expire_ms })
+            }
             _ => Err(Malformed::Encoding(flags)),
         }
     }

@@ -149,7 +149,7 @@ impl Tx<'_> {
     ) -> Result<()> {
         let (expire_ms, space) = (record.header.expire_ms, self.space());
         let body = record.clone().into_string(key)?;
-        let large = body.len() > self.store().strings().inline_bytes;
+        let large = body.bytes() > self.store().strings().inline_bytes;
         match body {
             StringBody::Chunked(chunks) if large => {
                 let source = prefix(space, key, chunks.version);

@@ -74,7 +74,12 @@ impl Tx<'_> {
     }
 
     /// What is combined of a range of the values, as if each were at least as long.
-    fn combined_bits(&self, op: BitOp, values: &[StringValue], range: Range<usize>) -> Result<Vec<u8>> {
+    fn combined_bits(
+        &self,
+        op: BitOp,
+        values: &[StringValue],
+        range: Range<usize>,
+    ) -> Result<Vec<u8>> {
         let part = |value: &StringValue| value.range(self, range.clone());
         let parts = values.iter().map(part).collect::<Result<Vec<_>>>()?;
         Ok(combine(op, &parts, range.len()))

@@ -180,7 +180,7 @@ fn count_bits(value: &[u8], bits: &Range<usize>) -> i64 {
     let bytes = value.get(bits.start / 8..bits.end.div_ceil(8)).unwrap_or_default();
     let before = bytes.first().map_or(0, |byte| byte & !(0xff >> (bits.start % 8)));
     let after = bytes.last().map_or(0, |byte| byte & (0xff >> (bits.end % 8)));
-    let after = if bits.end % 8 == 0 { 0 } else { after };
+    let after = if bits.end.is_multiple_of(8) { 0 } else { after };
     ones(bytes) - i64::from(before.count_ones() + after.count_ones())
 }
 

@@ -127,12 +127,8 @@ impl KeyIter {
     pub fn next(&mut self) -> Result<Option<KeyEntry>> {
         self.store.engine().check_open()?;
         let (kind, now, cache_fill) = (self.range.kind, self.now, self.range.cache_fill);
-        let values = Values {
-            store: &self.store,
-            rows: self.rows.as_ref(),
-            space: self.space,
-            cache_fill,
-        };
+        let values =
+            Values { store: &self.store, rows: self.rows.as_ref(), space: self.space, cache_fill };
         self.progress.step(|walk| {
             while walk.advance()? {
                 let header = Header::decode(walk.value());

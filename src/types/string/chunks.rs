@@ -44,6 +44,11 @@ impl ChunkedString {
         Self { chunks, prefix: prefix(space, key, chunks.version) }
     }
 
+    /// The number of bytes.
+    pub(crate) fn len(&self) -> usize {
+        place(self.chunks.len)
+    }
+
     /// What the keys of the rows begin with.
     pub(crate) fn prefix(&self) -> &[u8] {
         &self.prefix
@@ -113,14 +118,30 @@ impl ChunkedString {
         }
     }
 
-    /// Visits all bytes of a range in order, zeros included.
+    /// Visits all bytes of a range in order, zeros included. Fails if a row of a whole string was
+    /// lost.
     pub(crate) fn each_part(
         &self,
         tx: &Tx<'_>,
         range: Range<u64>,
-        mut visit: impl FnMut(&[u8]),
+        visit: impl FnMut(&[u8]),
     ) -> Result<()> {
         let whole = range.start == 0 && range.end >= self.chunks.len;
+        let seen = self.remaining_parts(tx, range, visit)?;
+        if whole && seen != self.chunks.rows {
+            let rows = self.chunks.rows;
+            return Err(damaged(&format!("it has {seen} of its {rows} chunks")));
+        }
+        Ok(())
+    }
+
+    /// Visits all bytes of a range in order, zeros for what was lost. Returns the number of rows.
+    fn remaining_parts(
+        &self,
+        tx: &Tx<'_>,
+        range: Range<u64>,
+        mut visit: impl FnMut(&[u8]),
+    ) -> Result<u64> {
         let end = range.end.min(self.chunks.len);
         let mut at = range.start;
         let seen = self.each_row(tx, range, |offset, part| {
@@ -129,25 +150,24 @@ impl ChunkedString {
             at = offset + part.len() as u64;
             Ok(true)
         })?;
-        if whole && seen != self.chunks.rows {
-            let rows = self.chunks.rows;
-            return Err(damaged(&format!("it has {seen} of its {rows} chunks")));
-        }
         each_zeros(end.saturating_sub(at), &mut visit);
-        Ok(())
+        Ok(seen)
     }
 
     /// The bytes of a range, in one piece.
     pub(crate) fn read(&self, tx: &Tx<'_>, range: Range<u64>) -> Result<Bytes> {
         let range = range.start..range.end.min(self.chunks.len);
-        let mut value = Vec::new();
-        let len = place(range.end.saturating_sub(range.start));
-        value.try_reserve_exact(len).map_err(|_| {
-            let text = format!("there is no memory for {len} bytes of a string: see GETRANGE");
-            Error::new(ErrorKind::TooLarge, text)
-        })?;
+        let mut value = room_for(place(range.end.saturating_sub(range.start)))?;
         self.each_part(tx, range, |part| value.extend_from_slice(part))?;
         Ok(value.into())
+    }
+
+    /// All bytes, with zeros for the chunks that were lost, and the number of those.
+    pub(crate) fn read_remains(&self, tx: &Tx<'_>) -> Result<(Bytes, u64)> {
+        let mut value = room_for(self.len())?;
+        let all = 0..self.chunks.len;
+        let seen = self.remaining_parts(tx, all, |part| value.extend_from_slice(part))?;
+        Ok((value.into(), self.chunks.rows.saturating_sub(seen)))
     }
 
     /// Writes bytes at an offset. The string grows if they go beyond its end.
@@ -179,6 +199,15 @@ impl ChunkedString {
     pub(crate) fn grow(&mut self, len: u64) {
         self.chunks.len = self.chunks.len.max(len);
     }
+}
+
+fn room_for(len: usize) -> Result<Vec<u8>> {
+    let mut value = Vec::new();
+    value.try_reserve_exact(len).map_err(|_| {
+        let text = format!("there is no memory for {len} bytes of a string: see GETRANGE");
+        Error::new(ErrorKind::TooLarge, text)
+    })?;
+    Ok(value)
 }
 
 /// A row with `part` written at `begin`.
@@ -225,7 +254,7 @@ impl StringValue {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Whole(value) => value.len(),
-            Self::Chunked(string) => place(string.chunks.len),
+            Self::Chunked(string) => string.len(),
         }
     }
 
@@ -248,3 +277,6 @@ impl StringValue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

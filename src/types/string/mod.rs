@@ -9,10 +9,10 @@ pub(crate) mod chunks;
 mod counter;
 mod draft;
 mod lcs;
-mod options;
-mod range;
 #[cfg(test)]
 mod model_tests;
+mod options;
+mod range;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -64,6 +64,25 @@ impl Tx<'_> {
         ChunkedString::new(self.space(), key, chunks).read(self, 0..chunks.len)
     }
 
+    /// Hands out the value of a string in parts, if `begin` wants it, which is told its length.
+    /// Returns whether the key exists.
+    pub(crate) fn get_parts(
+        &self,
+        key: &[u8],
+        begin: impl FnOnce(usize) -> bool,
+        mut part: impl FnMut(&[u8]),
+    ) -> Result<bool> {
+        let Some(value) = self.string(key)? else { return Ok(false) };
+        match (begin(value.len()), value) {
+            (false, _) => {}
+            (true, StringValue::Whole(value)) => part(&value),
+            (true, StringValue::Chunked(string)) => {
+                string.each_part(self, 0..string.chunks.len, part)?;
+            }
+        }
+        Ok(true)
+    }
+
     /// The value of a string, without reading more than its record.
     pub(crate) fn string(&self, key: &[u8]) -> Result<Option<StringValue>> {
         match self.typed(key, Type::String)? {
@@ -113,10 +132,21 @@ impl Tx<'_> {
     }
 
     /// The value of a string; `None` for a key of another type.
-    pub(crate) fn get_if_string(&self, key: &[u8]) -> Result<Option<Bytes>> {
+    fn get_if_string(&self, key: &[u8]) -> Result<Option<Bytes>> {
         match self.record(key)? {
             Some(record) if record.header.kind == Type::String => {
                 self.value_of(key, record).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The value of a string, without reading more than its record; `None` for a key of another
+    /// type.
+    pub(crate) fn string_or_none(&self, key: &[u8]) -> Result<Option<StringValue>> {
+        match self.record(key)? {
+            Some(record) if record.header.kind == Type::String => {
+                Ok(Some(StringValue::of(self, key, record.into_string(key)?)))
             }
             _ => Ok(None),
         }

@@ -67,9 +67,7 @@ fn op() -> impl Strategy<Value = Op> {
     let key = || 0..KEYS.len();
     let at = || prop_oneof![0usize..40, 0usize..200];
     let index = || prop_oneof![-40i64..40, -210i64..210];
-    let how = || {
-        prop_oneof![Just(BitOp::And), Just(BitOp::Or), Just(BitOp::Xor), Just(BitOp::Not)]
-    };
+    let how = || prop_oneof![Just(BitOp::And), Just(BitOp::Or), Just(BitOp::Xor), Just(BitOp::Not)];
     let sources = prop::collection::vec(key(), 1..4);
     let end = proptest::option::of(index());
     prop_oneof![
@@ -190,8 +188,12 @@ fn run(db: &Db, model: &mut Model, op: &Op) {
         Op::Increment(k, at, by) => {
             // 33 bits at any bit: it may be in two chunks.
             let field = FieldType::unsigned(33).unwrap();
-            let ops = [FieldAction::IncrBy(*by), FieldAction::Get]
-                .map(|action| BitfieldOp { field, offset: *at, action, overflow: Overflow::Wrap });
+            let ops = [FieldAction::IncrBy(*by), FieldAction::Get].map(|action| BitfieldOp {
+                field,
+                offset: *at,
+                action,
+                overflow: Overflow::Wrap,
+            });
             let answers = db.bitfield(KEYS[*k], &ops).unwrap();
             let value = model.entry(*k).or_default();
             let bits = *at as usize..*at as usize + 33;
@@ -254,9 +256,8 @@ fn run(db: &Db, model: &mut Model, op: &Op) {
         }
         Op::Position(k, bit, start, end, bits) => {
             let unit = if *bits { BitUnit::Bit } else { BitUnit::Byte };
-            let found = db
-                .bitpos(KEYS[*k], *bit, BitSearch { start: *start, end: *end, unit })
-                .unwrap();
+            let found =
+                db.bitpos(KEYS[*k], *bit, BitSearch { start: *start, end: *end, unit }).unwrap();
             let Some(value) = model.get(k) else {
                 assert_eq!(found, (!bit).then_some(0));
                 return;
