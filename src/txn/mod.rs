@@ -3,8 +3,10 @@
 //! - `tx`: one command's or transaction's view of the store; `overlay`: its pending writes;
 //!   `write_filter`: which keys those may hold; `walk`: rows in order; `prefetch`: rows that are
 //!   needed soon; `touched`: the keys that a transaction depends on;
-//! - `store`: what all handles share; `stripes`: locks by key; `execution`: reads, writes, commits;
-//! - `snapshot`: read points that stay; `frozen`: rows that an iterator reads later; `running`, `transaction`: transactions; `watch`: WATCH;
+//! - `store`: what all handles share; `dependents`: what a close of the store ends first; `stripes`:
+//!   locks by key; `execution`: reads, writes, commits;
+//! - `snapshot`: read points that stay; `frozen`: rows that an iterator reads later; `running`,
+//!   `transaction`: transactions; `watch`: WATCH;
 //! - `script`: how a script runs, under the locks of its keys or alone; `script_locks`: which locks
 //!   slow scripts hold;
 //! - `conflicts`, `revalidation`: whether a key was changed meanwhile;
@@ -15,6 +17,7 @@ pub(crate) mod collection;
 pub(crate) mod conflicts;
 pub(crate) mod db;
 mod delivery;
+mod dependents;
 pub(crate) mod execution;
 mod frozen;
 mod outgoing;
@@ -40,6 +43,8 @@ mod write_filter;
 #[cfg(loom)]
 pub use conflicts::models as conflict_models;
 pub use db::Db;
+#[cfg(feature = "server")]
+pub(crate) use dependents::Dependent;
 pub(crate) use execution::Done;
 pub(crate) use frozen::FrozenRows;
 pub(crate) use outgoing::Origin;
