@@ -149,7 +149,7 @@ options! {
     /// Bytes up to which a string is kept whole in its record; a longer one is kept in chunks.
     inline_max_bytes: u64 = 64 * KIB, Rule::Size(16, 512 * MIB);
     /// Bytes of a chunk of a string; a power of two. What a change of a string writes at least.
-    chunk_bytes: u64 = 16 * KIB, Rule::Size(16, MIB);
+    chunk_bytes: u64 = 8 * KIB, Rule::Size(16, MIB);
     /// Bytes of memory a transaction may take before its commands fail.
     txn_max_bytes: u64 = 64 * MIB, Rule::Size(4 * KIB, 16 * GIB);
     /// Milliseconds after which a script counts as slow: a write that waits for its keys then fails
@@ -229,7 +229,7 @@ impl Options {
             );
         }
         if !self.chunk_bytes.is_power_of_two() {
-            return Some("chunk_bytes is not a power of two; use one, such as 16KiB");
+            return Some("chunk_bytes is not a power of two; use one, such as 8KiB");
         }
         None
     }

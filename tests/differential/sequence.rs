@@ -125,7 +125,7 @@ const PACKINGS: [(u32, u32); 3] = [(128, 1024), (0, 1024), (3, 48)];
 
 /// Bytes up to which a string is in its record, and bytes of a chunk of a longer one: as by default,
 /// and so few that most strings are in chunks.
-const LAYOUTS: [(u64, u64); 3] = [(64 << 10, 16 << 10), (16, 16), (24, 64)];
+const LAYOUTS: [(u64, u64); 3] = [(64 << 10, 8 << 10), (16, 16), (24, 64)];
 
 /// Opens a store with one of the packings; what another one wrote is read as it is.
 pub(crate) fn open(fs: &MemFs, packing: usize) -> Ours {

@@ -92,7 +92,7 @@ fn a_damaged_chunk_of_a_large_string_costs_that_chunk() {
     let repaired = Db::open(scratch.path("out"), Options::default()).unwrap();
     let found = repaired.get(b"large").unwrap().unwrap();
     let zeros = found.iter().filter(|byte| **byte == 0).count();
-    assert_eq!((found.len(), zeros), (value.len(), 16 << 10));
+    assert_eq!((found.len(), zeros), (value.len(), 8 << 10));
 }
 
 #[test]

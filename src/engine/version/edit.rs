@@ -255,6 +255,17 @@ mod tests {
         }
     }
 
+    /// A library that does not know chunks must refuse the store, not only the keys.
+    #[test]
+    fn a_complete_state_names_the_feature_of_strings_in_chunks() {
+        let seed = Some(HashSeed::from_raw(7));
+        let bytes = VersionEdit { hash_seed: seed, ..VersionEdit::default() }.encode();
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(reader.u8(), Some(7));
+        assert_ne!(reader.varint().unwrap() & 4, 0);
+        assert_eq!(VersionEdit::default().encode(), []);
+    }
+
     #[test]
     fn an_unknown_feature_is_told_apart_from_damage() {
         let mut bytes = vec![7];
