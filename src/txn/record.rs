@@ -1,8 +1,9 @@
 //! A record of the meta tree.
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 
-use crate::encoding::meta::{Body, HEADER_BYTES, Header};
+use crate::encoding::chunked::StringBody;
+use crate::encoding::meta::{Body, Header};
 use crate::error::Result;
 use crate::keyspace::errors::malformed;
 
@@ -14,16 +15,10 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// The part after the header: the value of a string.
-    pub(crate) fn value(&self) -> &[u8] {
-        self.bytes.get(HEADER_BYTES..).unwrap_or_default()
-    }
-
-    /// The value of a string, for keeping.
-    pub(crate) fn into_value(self) -> Bytes {
-        let mut value = self.bytes;
-        value.advance(HEADER_BYTES.min(value.len()));
-        value
+    /// The value of a string, or where it is.
+    #[inline]
+    pub(crate) fn into_string(self, key: &[u8]) -> Result<StringBody> {
+        StringBody::decode(self.bytes).map_err(|why| malformed(key, why))
     }
 
     /// Decodes the part of a collection's record after the header.
