@@ -150,7 +150,14 @@ fn measure() {
         let beside = beside_updates(&stores[1].1, || time(&stores[1].1, stores[1].0, *call));
         println!(
             "{name:28} {:7.1} {:8.1} | {:7.1} {:8.1} | {:7.1} {:8.1} at {:.0}/s | {:.1}x",
-            few.0, few.1, many.0, many.1, beside.0.0, beside.0.1, beside.1, many.0 / few.0
+            few.0,
+            few.1,
+            many.0,
+            many.1,
+            beside.0.0,
+            beside.0.1,
+            beside.1,
+            many.0 / few.0
         );
     }
 }

@@ -84,7 +84,9 @@ impl Tx<'_> {
         let pending = self.pending_changes(tree, lower, upper);
         let around = Neighbours::of(&reader, tree, lower, nth, &pending)?;
         let end = around.after.map_or(end, |row| row.key);
-        let Some((row, count_before)) = around.before else { return reader.select(tree, lower, end, nth) };
+        let Some((row, count_before)) = around.before else {
+            return reader.select(tree, lower, end, nth);
+        };
         match nth.checked_sub(count_before) {
             Some(0) if row.is_set => Ok(Some(Bytes::copy_from_slice(row.key))),
             Some(rest) => {

@@ -307,10 +307,13 @@ fn members_in_all_kinds_of_sources_are_equally_likely_for_every_command() {
         let what = format!("{times} times {count}");
         assert_uniform(&what, &often(&|| db.srandmember_count(b"s", count).unwrap()));
         assert_uniform(&what, &often(&|| db.hrandfield_count(b"h", count).unwrap()));
-        assert_uniform(&what, &often(&|| {
-            let drawn = db.zrandmember_count(b"z", count).unwrap();
-            drawn.into_iter().map(|(member, _)| member).collect()
-        }));
+        assert_uniform(
+            &what,
+            &often(&|| {
+                let drawn = db.zrandmember_count(b"z", count).unwrap();
+                drawn.into_iter().map(|(member, _)| member).collect()
+            }),
+        );
     }
     let popped: Vec<_> = (0..2_000)
         .map(|_| {

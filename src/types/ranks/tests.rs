@@ -355,7 +355,8 @@ const SCRIPT: &[u8] = b"local at = 1
 /// Runs commands in one EXEC or in one script. One that fails leaves no trace.
 fn together(db: &Db, model: &mut Model, writes: &[Write], exec: bool) {
     // On a store of its own the commands change the model one by one.
-    let apart = Db::open(":memory:", Options { max_value_bytes: 64, ..Options::default() }).unwrap();
+    let apart =
+        Db::open(":memory:", Options { max_value_bytes: 64, ..Options::default() }).unwrap();
     let members: Vec<_> = model.zset.iter().map(|(member, score)| (*score, &member[..])).collect();
     let fields: Vec<_> = model.hash.iter().map(|member| (&member[..], &member[..])).collect();
     let set: Vec<_> = model.set.iter().map(Vec::as_slice).collect();
@@ -430,11 +431,8 @@ fn collections_of_an_older_store_are_counted_once_they_are_rewritten() {
     for file in std::fs::read_dir(old).unwrap().map(Result::unwrap) {
         std::fs::copy(file.path(), scratch.path().join(file.file_name())).unwrap();
     }
-    let keys: [(&[u8], Type); 3] = [
-        (b"large:zset", Type::ZSet),
-        (b"large:hash", Type::Hash),
-        (b"large:set", Type::Set),
-    ];
+    let keys: [(&[u8], Type); 3] =
+        [(b"large:zset", Type::ZSet), (b"large:hash", Type::Hash), (b"large:set", Type::Set)];
     let ranks = |db: &Db| -> Vec<_> {
         let members = db.zrange(b"large:zset", &ZRange::of(By::Rank(0, -1))).unwrap();
         members.iter().map(|member| db.zrank(b"large:zset", member).unwrap()).collect()
