@@ -4,7 +4,8 @@
 //!   `pending_write`: one of them; `write_filter`: which keys those may hold; `walk`: rows in order;
 //!   `counted`: how many rows there are and which is the nth; `prefetch`: rows that are needed soon;
 //!   `touched`: the keys that a transaction depends on;
-//! - `store`: what all handles share; `stripes`: locks by key; `execution`: reads, writes, commits;
+//! - `store`: what all handles share; `dependents`: what a close of the store ends first; `stripes`:
+//!   locks by key; `execution`: reads, writes, commits;
 //! - `snapshot`: read points that stay; `running`, `transaction`: transactions; `watch`: WATCH;
 //! - `script`: how a script runs, under the locks of its keys or alone; `script_locks`: which locks
 //!   slow scripts hold;
@@ -17,6 +18,7 @@ pub(crate) mod conflicts;
 mod counted;
 pub(crate) mod db;
 mod delivery;
+mod dependents;
 pub(crate) mod execution;
 mod outgoing;
 mod overlay;
@@ -42,6 +44,8 @@ mod write_filter;
 #[cfg(loom)]
 pub use conflicts::models as conflict_models;
 pub use db::Db;
+#[cfg(feature = "server")]
+pub(crate) use dependents::Dependent;
 pub(crate) use execution::Done;
 pub(crate) use outgoing::Origin;
 pub(crate) use record::Record;
