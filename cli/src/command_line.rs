@@ -6,7 +6,7 @@ use crate::failure::Outcome;
 use crate::tools::{
     bench, check, completions, dump, import_export, inspect, maintenance, repair, watch,
 };
-use crate::{server, shell};
+use crate::{serve, shell};
 
 /// An embedded store of Redis data structures, at the command line.
 ///
@@ -30,7 +30,7 @@ pub(crate) struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve a store to Redis clients
-    Serve(server::ServeArgs),
+    Serve(serve::ServeArgs),
     /// Read everything (checksums, keys, members) and list what is wrong
     Check(check::CheckArgs),
     /// Build a new store from the readable parts of a damaged one
@@ -67,7 +67,7 @@ impl CommandLine {
     pub(crate) fn run(self) -> Outcome {
         let Some(command) = self.command else { return shell::run(&self.shell) };
         match command {
-            Command::Serve(args) => server::serve(&args),
+            Command::Serve(args) => serve::serve(&args),
             Command::Check(args) => check::check(&args),
             Command::Repair(args) => repair::repair(&args),
             Command::Stats(args) => inspect::stats(&args),
