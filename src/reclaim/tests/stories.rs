@@ -184,8 +184,8 @@ fn rows_of_a_version_being_built_stay_and_go_when_it_is_given_up() {
             let rows = prefix(tx.space(), b"big", version);
             let mut batch = Batch::new();
             for member in 0..10u32 {
-                batch.put(DATA, &row_key(&rows, &member.to_be_bytes()), b"");
-                batch.put(SCORE, &row_key(&rows, &member.to_be_bytes()), b"");
+                batch.put_absent(DATA, &row_key(&rows, &member.to_be_bytes()), b"");
+                batch.put_absent(SCORE, &row_key(&rows, &member.to_be_bytes()), b"");
             }
             db.store().engine().write(&mut batch, WriteOptions::default())?;
             let before = entries(&db, DATA);
