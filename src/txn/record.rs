@@ -1,9 +1,9 @@
 //! A record of the meta tree.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
-use crate::encoding::chunked::StringBody;
-use crate::encoding::meta::{Body, Header};
+use crate::encoding::chunked::{StringBody, is_chunked};
+use crate::encoding::meta::{Body, HEADER_BYTES, Header};
 use crate::error::Result;
 use crate::keyspace::errors::malformed;
 
@@ -15,6 +15,17 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// The value of a string; if it is in chunks, the record itself.
+    #[inline]
+    pub(crate) fn whole_value(self) -> std::result::Result<Bytes, Self> {
+        if is_chunked(&self.bytes) {
+            return Err(self);
+        }
+        let mut value = self.bytes;
+        value.advance(HEADER_BYTES.min(value.len()));
+        Ok(value)
+    }
+
     /// The value of a string, or where it is.
     #[inline]
     pub(crate) fn into_string(self, key: &[u8]) -> Result<StringBody> {

@@ -19,7 +19,6 @@ mod writer;
 
 use bytes::Bytes;
 
-use crate::encoding::chunked::{Chunks, StringBody};
 use crate::encoding::meta::{Type, encode_string, with_expiry};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::errors::wrong_type;
@@ -27,7 +26,7 @@ use crate::messages::events::Classes;
 use crate::txn::db::commands;
 use crate::txn::{Record, Tx};
 
-use chunks::{ChunkedString, StringValue};
+use chunks::StringValue;
 pub(crate) use lcs::common_subsequence;
 pub use lcs::{Lcs, LcsMatch};
 pub use options::{Condition, Expiry, GetExpiry, SetExpiry, SetOptions, SetOutcome};
@@ -53,15 +52,13 @@ impl Tx<'_> {
     /// The value of a string with this record.
     #[inline]
     pub(crate) fn value_of(&self, key: &[u8], record: Record) -> Result<Bytes> {
-        match record.into_string(key)? {
-            StringBody::Whole(value) => Ok(value),
-            StringBody::Chunked(chunks) => self.value_in_chunks(key, chunks),
-        }
+        record.whole_value().or_else(|record| self.value_in_chunks(key, record))
     }
 
     #[cold]
-    fn value_in_chunks(&self, key: &[u8], chunks: Chunks) -> Result<Bytes> {
-        ChunkedString::new(self.space(), key, chunks).read(self, 0..chunks.len)
+    fn value_in_chunks(&self, key: &[u8], record: Record) -> Result<Bytes> {
+        let value = StringValue::of(self, key, record.into_string(key)?);
+        value.range(self, 0..value.len())
     }
 
     /// Hands out the value of a string in parts, if `begin` wants it, which is told its length.
