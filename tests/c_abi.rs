@@ -61,7 +61,7 @@ fn runs(source: &str, linked: Linked, standard: &str) {
 }
 
 /// What is the same however the library is linked. The others load it, fork or take long.
-const ANY_LINKAGE: [&str; 14] = [
+const ANY_LINKAGE: [&str; 15] = [
     "strings",
     "misuse",
     "values",
@@ -76,6 +76,7 @@ const ANY_LINKAGE: [&str; 14] = [
     "messages",
     "damage",
     "processes",
+    "serving",
 ];
 
 #[test]
