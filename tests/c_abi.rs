@@ -41,6 +41,9 @@ fn compile(source: &str, scratch: &Path, linked: Linked, standard: &str) -> Path
         .arg("-I")
         .arg(root().join("bindings/cpp"))
         .arg(root().join("tests").join(source));
+    if !cfg!(feature = "scripting") {
+        command.arg("-DWITHOUT_SCRIPTS");
+    }
     match linked {
         Linked::Shared => command.arg("-L").arg(library_path(scratch)).arg("-llsmkv"),
         Linked::Static => command.arg(built("liblsmkv.a")),
@@ -79,16 +82,21 @@ const ANY_LINKAGE: [&str; 15] = [
     "serving",
 ];
 
+/// The programs of [`ANY_LINKAGE`] for what the library was built with.
+fn programs() -> impl Iterator<Item = &'static str> {
+    ANY_LINKAGE.into_iter().filter(|name| cfg!(feature = "scripting") || *name != "scripts")
+}
+
 #[test]
 fn every_program_in_c_passes_with_the_shared_library() {
-    for name in ANY_LINKAGE {
+    for name in programs() {
         runs(&format!("c/{name}.c"), Linked::Shared, "-std=gnu99");
     }
 }
 
 #[test]
 fn every_program_in_c_passes_with_the_static_library() {
-    for name in ANY_LINKAGE {
+    for name in programs() {
         runs(&format!("c/{name}.c"), Linked::Static, "-std=gnu99");
     }
 }
