@@ -44,6 +44,12 @@ fn compile(source: &str, scratch: &Path, linked: Linked, standard: &str) -> Path
     if !cfg!(feature = "scripting") {
         command.arg("-DWITHOUT_SCRIPTS");
     }
+    if !cfg!(feature = "server") {
+        command.arg("-DWITHOUT_SERVER");
+    }
+    if !cfg!(feature = "remote") {
+        command.arg("-DWITHOUT_REMOTE");
+    }
     match linked {
         Linked::Shared => command.arg("-L").arg(library_path(scratch)).arg("-llsmkv"),
         Linked::Static => command.arg(built("liblsmkv.a")),

@@ -108,6 +108,8 @@ impl RunningServer {
         let db = &db.select(0)?;
         let own =
             if sync == SyncMode::Always { db.with_sync(SyncMode::Interval) } else { db.clone() };
+        // The close of the handle that was given does not end the waits of clients.
+        let own = own.with_waits(Arc::default());
         let threads = thread_count(config.threads);
         let mut server = Server::new(own, settings, command_table(), threads, config.log);
         server.allocator = config.allocator.unwrap_or(server.allocator);

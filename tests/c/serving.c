@@ -163,7 +163,7 @@ STORY(what_cannot_be_served_is_a_status_that_says_why) {
     static const char *const wrong[] = {"",    "/path", "udp:127.0.0.1:1", "unix:", "tcp:127.0.0.1",
                                         "tcp:127.0.0.1:70000", "tcp::1", "tcp:0.0.0.0:0"};
     lsmkv_db *db = serves(), *other = NULL;
-    lsmkv_server *second = NULL;
+    lsmkv_server *first = server, *second = NULL;
     char longer[300], taken[64];
     int32_t port = 0;
     size_t i;
@@ -207,9 +207,9 @@ STORY(what_cannot_be_served_is_a_status_that_says_why) {
     STATUS(lsmkv_server_address((lsmkv_server *)db, &bytes, &why), LSMKV_MISUSE);
     STATUS(lsmkv_server_stop(second, &why), LSMKV_OK);
     STATUS(lsmkv_set(db, S("k"), S("v"), &why), LSMKV_OK);
-    /* Serving again on the path of a server that is gone works; `serves` has lost its server. */
     STATUS(lsmkv_close(db, NULL), LSMKV_OK);
     STATUS(lsmkv_serve(db, address, NULL, &second, &why), LSMKV_MISUSE);
+    STATUS(lsmkv_server_stop(first, &why), LSMKV_OK);
 }
 
 STORY(a_password_is_asked_for) {
@@ -283,6 +283,24 @@ STORY(a_forked_child_keeps_no_client_and_no_address) {
     close(client);
 }
 
+#ifdef WITHOUT_SERVER
+
+STORY(a_library_without_servers_says_so) {
+    lsmkv_db *db = check_open();
+    STATUS(lsmkv_serve(db, "tcp:127.0.0.1:0", NULL, &server, &why), LSMKV_UNSUPPORTED);
+    CHECK(server == NULL && strstr(why.msg, "feature server") != NULL);
+    STATUS(lsmkv_server_stop(NULL, &why), LSMKV_OK);
+    STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+}
+
+int main(int argc, char **argv) {
+    BEGIN(argc, argv);
+    RUN(a_library_without_servers_says_so);
+    return END();
+}
+
+#else
+
 int main(int argc, char **argv) {
     BEGIN(argc, argv);
     RUN(clients_and_callers_see_the_same_keys_messages_and_pops);
@@ -294,3 +312,5 @@ int main(int argc, char **argv) {
     RUN(a_forked_child_keeps_no_client_and_no_address);
     return END();
 }
+
+#endif

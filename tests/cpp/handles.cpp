@@ -213,6 +213,8 @@ STORY(a_checkpoint_is_a_store_and_reports_are_replies) {
     CHECK(!db.try_with_sync("sometimes"));
 }
 
+#if !defined(WITHOUT_SERVER) && !defined(WITHOUT_REMOTE)
+
 STORY(a_store_is_served_until_the_server_stops_or_the_store_closes) {
     lsmkv::Db db(":memory:");
     const std::string socket = std::string(check_scratch) + "/cpp.sock";
@@ -238,6 +240,8 @@ STORY(a_store_is_served_until_the_server_stops_or_the_store_closes) {
     STATUS(last.try_stop().status(), LSMKV_OK);
 }
 
+#endif
+
 int main(int argc, char **argv) {
     BEGIN(argc, argv);
     RUN(a_snapshot_stays_as_it_is);
@@ -252,6 +256,8 @@ int main(int argc, char **argv) {
     RUN(a_prefix_ends_where_its_bytes_do);
     RUN(a_walk_outlives_its_store);
     RUN(a_checkpoint_is_a_store_and_reports_are_replies);
+#if !defined(WITHOUT_SERVER) && !defined(WITHOUT_REMOTE)
     RUN(a_store_is_served_until_the_server_stops_or_the_store_closes);
+#endif
     return END();
 }
