@@ -170,6 +170,16 @@ options! {
     reply_timeout_ms: u64 = 30_000, Rule::Count(0, 86_400_000);
     /// Whether the writes of a script that fails remain, as in Redis; otherwise they are undone.
     script_keeps_writes: bool = false, Rule::Choice;
+    /// Password that clients of a server must give (AUTH); empty for none.
+    server_password: String = String::new(), Rule::Text;
+    /// Clients that a server accepts at once.
+    server_max_clients: u32 = 10_000, Rule::Count(1, 1_000_000);
+    /// Seconds after which a server closes an idle client; 0 for never.
+    server_idle_timeout_s: u32 = 0, Rule::Count(0, 31_536_000);
+    /// Threads of a server; 0 chooses.
+    server_threads: u32 = 0, Rule::Count(0, 64);
+    /// Whether a server may listen beyond this machine without a password.
+    server_unprotected: bool = false, Rule::Choice;
 }
 
 impl Options {
