@@ -40,6 +40,7 @@ pub mod models;
 mod open_files;
 mod reader;
 mod recovery;
+mod release;
 pub mod reserve;
 mod salvage;
 mod sampler;
