@@ -14,12 +14,15 @@
 //! ```
 //!
 //! A path instead of `:memory:` opens a store on disk. The layers, from top to bottom, are `ffi`
-//! (the C ABI), `commands`, `admin`, `reclaim`, `types` (the semantics of Redis), `txn`,
+//! (the C ABI), `server` and `remote`, `commands`, `admin`, `reclaim`, `types` (the semantics of Redis), `txn`,
 //! `messages`, `keyspace`, `encoding`, `engine` and `io`. Each imports only those below it; docs/ARCHITECTURE.md describes them.
 
 #![cfg_attr(
-    not(feature = "scripting"),
-    expect(dead_code, reason = "commands and transactions are ready for scripts in every build")
+    not(all(feature = "scripting", feature = "server")),
+    expect(
+        dead_code,
+        reason = "the layers below are ready for scripts and servers in every build"
+    )
 )]
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "tests use small numbers"))]
 
@@ -46,8 +49,14 @@ mod options;
 mod reclaim;
 #[cfg(feature = "remote")]
 mod remote;
+#[cfg(feature = "server")]
+#[doc(hidden)]
+pub mod resp;
 #[cfg(feature = "scripting")]
 mod scripting;
+#[cfg(feature = "server")]
+#[doc(hidden)]
+pub mod server;
 mod sync;
 mod txn;
 pub mod types;

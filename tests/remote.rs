@@ -1,4 +1,5 @@
-//! The same programs on stores of other processes: `lsmkv serve`, a redis-server, a cluster.
+//! Stores of other processes: the programs in tests/c run on `lsmkv serve`, on a redis-server and on
+//! a cluster, as they do on a directory; servers that lie, stall or die are errors in time.
 #![cfg(feature = "remote")]
 #![allow(
     clippy::unwrap_used,
@@ -15,6 +16,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use lsmkv::{ErrorKind, Options, Remote, Reply};
@@ -92,10 +94,9 @@ const NO_SERVER: [&str; 10] = [
 /// Stories about what Redis 7.0 does not know yet.
 const NOT_IN_REDIS: [&str; 1] = ["hashes: fields_are_taken_and_drawn_by_chance"];
 
-/// Stories with keys of several slots, numbered databases, or MULTI.
-const NOT_IN_CLUSTER: [&str; 16] = [
+/// Stories with keys of several slots or numbered databases.
+const NOT_IN_CLUSTER: [&str; 15] = [
     "commands: a_session_remembers_between_commands",
-    "commands: a_transaction_fits_into_one_call",
     "keys: collections_are_sorted",
     "keys: keys_are_renamed_copied_and_moved",
     "lists: elements_move_from_list_to_list",
@@ -303,10 +304,14 @@ fn a_cluster_that_changes_runs_no_command_twice() {
     };
     count(20, &mut unknown);
     assert_eq!(unknown.iter().sum::<i64>(), 0);
+    let moved = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let pairs = scope.spawn(|| count_pairs(&store, &moved));
         let moving = scope.spawn(|| cluster.move_slots(2000));
         count(100, &mut unknown);
         moving.join().unwrap();
+        moved.store(true, Ordering::Relaxed);
+        println!("{} transactions while slots moved", pairs.join().unwrap());
     });
     assert_eq!(unknown.iter().sum::<i64>(), 0, "a moved slot lost a reply");
     // Replicas have everything that was acknowledged so far.
@@ -323,6 +328,77 @@ fn a_cluster_that_changes_runs_no_command_twice() {
         let range = sent[n]..=sent[n] + unknown[n];
         assert!(range.contains(&found), "{key}: {found}, acknowledged {range:?}");
     }
+}
+
+/// Counts pairs of keys up in transactions until `ended`, and checks that each transaction ran
+/// once and whole. Returns how many ran.
+fn count_pairs(store: &Remote, ended: &AtomicBool) -> i64 {
+    const PAIRS: usize = 40;
+    let mut session = store.session().unwrap();
+    let mut ran = [0i64; PAIRS];
+    while !ended.load(Ordering::Relaxed) {
+        for (n, ran) in ran.iter_mut().enumerate() {
+            let (one, two) = (format!("{{pair:{n}}}one"), format!("{{pair:{n}}}two"));
+            assert_eq!(session.command(&[b"MULTI"]).unwrap(), Reply::OK);
+            for key in [&one, &two] {
+                session.command(&[b"INCR", key.as_bytes()]).unwrap();
+            }
+            match session.command(&[b"EXEC"]).unwrap() {
+                Reply::Array(replies) => {
+                    *ran += 1;
+                    assert_eq!(replies, [Reply::Int(*ran), Reply::Int(*ran)], "{one}");
+                }
+                // The slot moved between two of the commands: nothing ran.
+                Reply::Error(text) => assert!(
+                    ["EXECABORT", "MOVED", "TRYAGAIN"].iter().any(|word| text.starts_with(word)),
+                    "{text}"
+                ),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    ran.iter().sum()
+}
+
+#[test]
+fn a_transaction_on_a_cluster_has_keys_of_one_slot() {
+    let Some(cluster) = Cluster::start("remote::transactions") else { return };
+    let store = Remote::open(&cluster.address(), &Options::default()).unwrap();
+    let mut session = store.session().unwrap();
+    let mut run = |line: &str| {
+        let argv: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        session.command(&argv)
+    };
+    let ok = Reply::OK;
+    assert_eq!(run("MULTI").unwrap(), ok);
+    assert_eq!(run("SET {x}1 v").unwrap(), Reply::Text("QUEUED".into()));
+    let error = run("SET {y}1 v").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().contains("hash tag"), "{error}");
+    let Reply::Error(text) = run("EXEC").unwrap() else { panic!("EXEC ran") };
+    assert!(text.starts_with("EXECABORT"), "{text}");
+    assert_eq!(run("EXISTS {x}1").unwrap(), Reply::Int(0));
+    assert_eq!(run("WATCH {x}1 {y}1").unwrap_err().kind(), ErrorKind::Invalid);
+    // The refusals left nothing behind.
+    assert_eq!(run("MULTI").unwrap(), ok);
+    assert_eq!(run("SET {y}1 v").unwrap(), Reply::Text("QUEUED".into()));
+    assert_eq!(run("EXEC").unwrap(), Reply::Array(vec![Reply::Text("OK".into())]));
+}
+
+#[test]
+fn a_store_that_is_opened_read_only_takes_no_writes() {
+    let Some(server) = Server::redis("remote::read-only", &[]) else { return };
+    let options = Options { read_only: true, ..Options::default() };
+    let store = Remote::open(&server.address(), &options).unwrap();
+    let set: [&[u8]; 3] = [b"SET", b"k", b"v"];
+    let mut session = store.session().unwrap();
+    assert_eq!(store.command(&set).unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(store.batch().command(&set).unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(session.command(&set).unwrap_err().kind(), ErrorKind::ReadOnly);
+    session.command(&[b"MULTI"]).unwrap();
+    assert_eq!(session.command(&set).unwrap_err().kind(), ErrorKind::ReadOnly);
+    session.command(&[b"GET", b"k"]).unwrap();
+    assert_eq!(session.command(&[b"EXEC"]).unwrap(), Reply::Array(vec![Reply::Nil]));
 }
 
 /// A C program with the usual handler of SIGPIPE survives its server.

@@ -6,7 +6,7 @@ use crate::failure::Outcome;
 use crate::tools::{
     bench, check, completions, dump, import_export, inspect, maintenance, repair, watch,
 };
-use crate::{allocator, server, shell};
+use crate::{allocator, serve, shell};
 
 /// An embedded store of Redis data structures, at the command line.
 ///
@@ -30,7 +30,7 @@ pub(crate) struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve a store to Redis clients
-    Serve(server::ServeArgs),
+    Serve(serve::ServeArgs),
     /// Read everything (checksums, keys, members) and list what is wrong
     Check(check::CheckArgs),
     /// Build a new store from the readable parts of a damaged one
@@ -69,7 +69,7 @@ impl CommandLine {
         match command {
             Command::Serve(args) => {
                 allocator::avoid_huge_pages();
-                server::serve(&args)
+                serve::serve(&args)
             }
             Command::Check(args) => check::check(&args),
             Command::Repair(args) => repair::repair(&args),

@@ -2,8 +2,8 @@
 //! nor allocate more than a multiple of them. Compiled into tests and into tests/fuzz.
 
 use crate::rdb::RdbSource;
-use crate::resp::{Limits, Parsed, RequestReader};
 use crate::transfer::Source as _;
+use lsmkv::resp::{Limits, Parsed, RequestReader};
 
 /// All requests in the bytes, which arrive at once and in pieces: both must be read alike.
 #[allow(unreachable_pub, reason = "the fuzz targets use it from another package")]

@@ -6,8 +6,7 @@ mod failure;
 #[cfg(test)]
 mod fuzzing;
 mod rdb;
-mod resp;
-mod server;
+mod serve;
 mod shell;
 mod store;
 mod tools;

@@ -45,7 +45,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
 
 fn spawn(core: &Arc<Core>, name: &str, body: fn(&Core)) -> Result<()> {
     let own = Arc::clone(core);
-    let thread = crate::sync::thread::Builder::new().name(name.to_owned()).spawn(move || {
+    let thread = crate::sync::spawn(name, move || {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(&own))) {
             own.health.degrade(&panic_error(&*panic));
             own.work.note_progress();

@@ -70,10 +70,10 @@ impl RemoteHandle {
     ) -> Result<bool> {
         match self {
             Self::Root(store) | Self::View(store) => {
-                store.pipeline(commands, replies, ReplyWriter::count_reply)?;
+                store.pipeline_into(commands, replies, ReplyWriter::count_reply)?;
             }
             Self::Session(_, session, _) => {
-                alone(session)?.pipeline(commands, replies, ReplyWriter::count_reply)?;
+                alone(session)?.pipeline_into(commands, replies, ReplyWriter::count_reply)?;
             }
             Self::Batch(_, batch) => {
                 let mut batch = alone(batch)?;

@@ -54,9 +54,7 @@ pub(crate) fn start(store: &Arc<Store>) -> Result<()> {
     }
     let (stop, interval) = (Arc::clone(cleaner.stop_signal()), cleaner.interval);
     let weak = Arc::downgrade(store);
-    let thread = std::thread::Builder::new()
-        .name("lsmkv-cleaner".to_owned())
-        .spawn(move || run(&stop, interval, &weak))
+    let thread = crate::sync::spawn("lsmkv-cleaner", move || run(&stop, interval, &weak))
         .map_err(|e| Error::new(ErrorKind::Io, format!("start the cleaner's thread: {e}")))?;
     cleaner.own_thread(thread);
     Ok(())

@@ -1,7 +1,8 @@
 //! Batches on a remote store: write commands that are sent together, between MULTI and EXEC.
 
 use super::Remote;
-use super::cluster::slot_of;
+use super::call::Call;
+use super::cluster::join_slot;
 use super::reply_reader::{Frame, Shape};
 use super::server_error::server_error;
 use crate::commands::entry::Entry;
@@ -45,19 +46,10 @@ impl RemoteBatch {
         if self.committed {
             return Err(Error::new(ErrorKind::Closed, "the batch is committed: clear it first"));
         }
+        self.remote.check_writable(&Call { argv, entry })?;
         if self.remote.is_cluster() {
             let keys = entry.map(|entry| keys_of(entry, argv)).unwrap_or_default();
-            for key in keys {
-                let slot = slot_of(key);
-                if *self.slot.get_or_insert(slot) != slot {
-                    let message = format!(
-                        "the keys of a batch on a cluster need one slot, and '{}' is in another: \
-                         give them a common hash tag, as in {{tag}}name",
-                        key.escape_ascii()
-                    );
-                    return Err(Error::new(ErrorKind::Invalid, message));
-                }
-            }
+            join_slot(&mut self.slot, &keys, "a batch")?;
         }
         self.commands.push(argv.iter().map(|word| word.to_vec()).collect());
         Ok(())

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::connection::Wait;
 use super::reply_reader::Shape;
 use crate::commands::entry::Entry;
+use crate::commands::refuse_session;
 
 /// Commands whose replies hold pairs that belong side by side.
 const PAIRS: [&str; 11] = [
@@ -48,6 +49,11 @@ impl<'a> Call<'a> {
     /// Whether the command can run twice: it only reads.
     pub(super) fn only_reads(&self) -> bool {
         self.entry.is_some_and(Entry::only_reads)
+    }
+
+    /// Whether the command is about its connection, as MULTI and SUBSCRIBE are, not about data.
+    pub(super) fn is_of_session(&self) -> bool {
+        self.entry.is_none() && self.argv.first().is_some_and(|name| refuse_session(name).is_err())
     }
 
     /// How long the command waits at the server, if it is one that waits.

@@ -23,6 +23,8 @@ pub(super) struct Login {
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     pub(super) database: u32,
+    /// Whether a server that speaks RESP2 alone will do.
+    pub(super) any_protocol: bool,
     pub(super) connect_limit: Duration,
     /// The longest wait for the next bytes of a reply; `None` for no limit.
     pub(super) reply_limit: Option<Duration>,
@@ -105,7 +107,7 @@ impl Connection {
             hello.extend([b"AUTH".as_slice(), user.as_bytes(), password.as_bytes()]);
         }
         let peer = self.peer.clone();
-        self.handshake(&hello, |text| {
+        let refused = |text: &str| {
             let unknown = text.starts_with("NOPROTO") || text.contains("unknown command");
             if unknown {
                 let message = format!(
@@ -116,7 +118,17 @@ impl Connection {
             }
             let message = format!("{peer} refuses the login of the address: {text}");
             Error::new(ErrorKind::Invalid, message)
-        })?;
+        };
+        match self.handshake(&hello, refused) {
+            Err(error) if login.any_protocol && error.kind() == ErrorKind::Incompatible => {
+                if let Some(password) = &login.password {
+                    let mut auth: Vec<&[u8]> = vec![b"AUTH"];
+                    auth.extend(login.user.iter().chain([password]).map(String::as_bytes));
+                    self.handshake(&auth, refused)?;
+                }
+            }
+            outcome => outcome?,
+        }
         if login.database == 0 {
             return Ok(());
         }

@@ -32,7 +32,6 @@ use cluster::Cluster;
 use connection::{CallFailure, Connection, Login};
 use pool::Pool;
 use reply_reader::Frame;
-use server_error::server_error;
 pub use session::RemoteSession;
 pub(crate) use waits::Waits;
 
@@ -64,6 +63,7 @@ pub struct Remote {
 struct Shared {
     address: Address,
     options: Options,
+    any_protocol: bool,
     limits: Limits,
     servers: Servers,
     /// The waits of this handle.
@@ -83,19 +83,29 @@ impl Remote {
     /// `redis-cluster://host,host`. Of the options those for remote stores count, and the limits of
     /// keys and values.
     pub fn open(address: &str, options: &Options) -> Result<Self> {
+        Self::open_address(Address::parse(address)?, options, false)
+    }
+
+    /// Connects like [`Remote::open`], and accepts servers that speak RESP2 alone, as those before
+    /// Redis 6 do. Replies then have the shapes of that protocol, and no messages arrive.
+    pub fn open_any_protocol(address: Address, options: &Options) -> Result<Self> {
+        Self::open_address(address, options, true)
+    }
+
+    fn open_address(address: Address, options: &Options, any_protocol: bool) -> Result<Self> {
         options.validate()?;
-        let address = Address::parse(address)?;
         if address.tls {
             let message = format!("{address}: TLS is not built into this library yet");
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         let waits = Arc::<Waits>::default();
-        Self::connect(address, options, Arc::clone(&waits), waits)
+        Self::connect(address, options, any_protocol, Arc::clone(&waits), waits)
     }
 
     fn connect(
         address: Address,
         options: &Options,
+        any_protocol: bool,
         waits: Arc<Waits>,
         store_waits: Arc<Waits>,
     ) -> Result<Self> {
@@ -105,6 +115,7 @@ impl Remote {
             user: address.user.clone(),
             password: address.password.clone(),
             database: address.database.unwrap_or(0),
+            any_protocol,
             connect_limit: Duration::from_millis(options.connect_timeout_ms),
             reply_limit: milliseconds(options.reply_timeout_ms),
             longest_value: limits.value,
@@ -119,7 +130,7 @@ impl Remote {
             Place::Cluster(nodes) => Servers::Cluster(Cluster::open(nodes.clone(), login)?),
         };
         let options = options.clone();
-        let shared = Shared { address, options, limits, servers, waits, store_waits };
+        let shared = Shared { address, options, any_protocol, limits, servers, waits, store_waits };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -127,7 +138,9 @@ impl Remote {
     pub fn select(&self, number: u32) -> Result<Self> {
         let address = Address { database: Some(number), ..self.shared.address.clone() };
         let store_waits = Arc::clone(&self.shared.store_waits);
-        Self::connect(address, &self.shared.options, store_waits.of_handle()?, store_waits)
+        let waits = store_waits.of_handle()?;
+        let any = self.shared.any_protocol;
+        Self::connect(address, &self.shared.options, any, waits, store_waits)
     }
 
     /// The limits of keys and values that are sent.
@@ -150,9 +163,7 @@ impl Remote {
     /// Runs any command by name and writes its reply to `sink`. An error of the command is a reply.
     pub fn command_into(&self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
         refuse_session(name_of(argv)?)?;
-        if let Frame::Error(text) = self.run(&Call::of(argv), sink)? {
-            sink.error(&text);
-        }
+        self.run(&Call::of(argv), sink)?.write_error(sink);
         Ok(())
     }
 
@@ -163,30 +174,18 @@ impl Remote {
         argv: &[&[u8]],
         sink: &mut dyn ReplySink,
     ) -> Result<()> {
-        match self.run(&Call { argv, entry: Some(entry) }, sink)? {
-            Frame::Error(text) => Err(server_error(&text)),
-            _ => Ok(()),
-        }
+        self.run(&Call { argv, entry: Some(entry) }, sink)?.into_result()
     }
 
     /// Runs several commands, as on a connection of their own. They are sent together; `each` is
     /// called after each reply.
-    pub(crate) fn pipeline<'c, S: ReplySink>(
+    pub(crate) fn pipeline_into<'c, S: ReplySink>(
         &self,
         commands: impl Iterator<Item = Result<Vec<&'c [u8]>>>,
         sink: &mut S,
-        mut each: impl FnMut(&mut S),
+        each: impl FnMut(&mut S),
     ) -> Result<()> {
-        if self.is_cluster() {
-            let mut session = self.session()?;
-            for argv in commands {
-                session.command_into(&argv?, sink)?;
-                each(sink);
-            }
-            return Ok(());
-        }
-        let mut session = self.session()?;
-        session.pipeline(commands, sink, each)
+        self.session()?.pipeline_into(commands, sink, each)
     }
 
     /// A connection of its own, for MULTI, WATCH and subscriptions.
@@ -207,14 +206,20 @@ impl Remote {
 
     fn run(&self, call: &Call<'_>, sink: &mut dyn ReplySink) -> Result<Frame> {
         self.shared.waits.check_open()?;
-        if self.shared.options.read_only && !call.only_reads() {
-            let message = "the remote store was opened read_only: it takes no writes";
-            return Err(Error::new(ErrorKind::ReadOnly, message));
-        }
+        self.check_writable(call)?;
         match &self.shared.servers {
             Servers::Cluster(cluster) => cluster.run(call, &self.shared.waits, sink),
             Servers::One(pool) => self.run_at_one(pool, call, sink),
         }
+    }
+
+    /// Fails for a command that may write to a store that was opened read_only.
+    fn check_writable(&self, call: &Call<'_>) -> Result<()> {
+        if !self.shared.options.read_only || call.only_reads() || call.is_of_session() {
+            return Ok(());
+        }
+        let message = "the remote store was opened read_only: it takes no writes";
+        Err(Error::new(ErrorKind::ReadOnly, message))
     }
 
     fn run_at_one(&self, pool: &Pool, call: &Call<'_>, sink: &mut dyn ReplySink) -> Result<Frame> {
@@ -267,7 +272,15 @@ impl Remote {
         }
     }
 
-    fn is_cluster(&self) -> bool {
-        matches!(self.shared.servers, Servers::Cluster(_))
+    /// Whether the store is a cluster.
+    pub fn is_cluster(&self) -> bool {
+        self.cluster().is_some()
+    }
+
+    fn cluster(&self) -> Option<&Cluster> {
+        match &self.shared.servers {
+            Servers::Cluster(cluster) => Some(cluster),
+            Servers::One(_) => None,
+        }
     }
 }

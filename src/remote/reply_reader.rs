@@ -7,6 +7,7 @@ use std::io::Read;
 
 use bytes::Bytes;
 
+use super::server_error::server_error;
 use crate::commands::{Head, Reply, ReplyBuilder, ReplySink};
 
 /// The deepest nesting of a reply.
@@ -44,6 +45,23 @@ pub(super) enum Frame {
     Error(String),
     /// A message that no command asked for, or the confirmation of a subscription.
     Push(Reply),
+}
+
+impl Frame {
+    /// Writes an error reply to the sink; any other is there already.
+    pub(super) fn write_error(self, sink: &mut dyn ReplySink) {
+        if let Self::Error(text) = self {
+            sink.error(&text);
+        }
+    }
+
+    /// Fails with an error reply.
+    pub(super) fn into_result(self) -> crate::error::Result<()> {
+        match self {
+            Self::Error(text) => Err(server_error(&text)),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Whether a reply holds pairs, such as members with scores, that belong side by side.

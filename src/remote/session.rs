@@ -8,11 +8,11 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::call::Call;
-use super::cluster::slot_of;
+use super::cluster::{Cluster, Pipeline, Transaction, slot_of};
 use super::connection::{CallFailure, Connection};
 use super::reply_reader::{Frame, Shape};
 use super::server_error::server_error;
-use super::waits::Waits;
+use super::waits::{Waiting, Waits};
 use super::{Remote, WINDOW};
 use crate::commands::entry::Entry;
 use crate::commands::{Reply, ReplyBuilder, ReplySink, name_of};
@@ -23,11 +23,15 @@ use crate::error::{Error, ErrorKind, Result};
 pub struct RemoteSession {
     remote: Remote,
     connection: Option<Connection>,
+    /// Its entry among the waits: the close of the handle ends any call on the connection.
+    waiting: Option<Waiting>,
     /// Messages that came before replies.
     messages: VecDeque<Reply>,
     /// The channels, patterns and shard channels that are subscribed to.
     names: [BTreeSet<Bytes>; 3],
     in_multi: bool,
+    /// MULTI and WATCH on a cluster.
+    transaction: Transaction,
     /// Whether the connection is as a new one: no other call may get it otherwise.
     is_plain: bool,
     waits: Arc<Waits>,
@@ -35,6 +39,8 @@ pub struct RemoteSession {
 
 impl Drop for RemoteSession {
     fn drop(&mut self) {
+        // From here on a close of the handle must leave the connection alone.
+        self.waiting = None;
         if let Some(connection) = self.connection.take().filter(|_| self.is_plain) {
             self.remote.give_back(connection);
         }
@@ -47,9 +53,11 @@ impl RemoteSession {
         Ok(Self {
             remote,
             connection: None,
+            waiting: None,
             messages: VecDeque::new(),
             names: Default::default(),
             in_multi: false,
+            transaction: Transaction::default(),
             is_plain: true,
             waits,
         })
@@ -57,7 +65,7 @@ impl RemoteSession {
 
     /// Whether commands are being queued.
     pub fn in_multi(&self) -> bool {
-        self.in_multi
+        self.in_multi || self.transaction.in_multi()
     }
 
     /// Runs a command. An error of the command is a reply.
@@ -70,13 +78,10 @@ impl RemoteSession {
     /// Runs a command and writes its reply to `sink`. An error of the command is a reply.
     pub fn command_into(&mut self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
         let name = name_of(argv)?;
-        self.check_cluster(name)?;
-        if let Some(word) = subscribing(name).filter(|_| !self.in_multi) {
+        if let Some(word) = subscribing(name).filter(|_| !self.in_multi()) {
             return self.subscribe(word, argv, sink);
         }
-        if let Frame::Error(text) = self.run(&Call::of(argv), sink)? {
-            sink.error(&text);
-        }
+        self.run(&Call::of(argv), sink)?.write_error(sink);
         Ok(())
     }
 
@@ -87,19 +92,32 @@ impl RemoteSession {
         argv: &[&[u8]],
         sink: &mut dyn ReplySink,
     ) -> Result<()> {
-        match self.run(&Call { argv, entry: Some(entry) }, sink)? {
-            Frame::Error(text) => Err(server_error(&text)),
-            _ => Ok(()),
-        }
+        self.run(&Call { argv, entry: Some(entry) }, sink)?.into_result()
     }
 
-    /// Runs several commands, which are sent together as far as they fit a window.
-    pub(crate) fn pipeline<'c, S: ReplySink>(
+    /// Runs commands in order, each like [`RemoteSession::command`]. They are sent together, as far as
+    /// they fit a window; on a cluster those of each node are, and the nodes work at the same time.
+    pub fn pipeline<'a>(&mut self, commands: &[impl AsRef<[&'a [u8]]>]) -> Result<Vec<Reply>> {
+        let mut replies = Vec::with_capacity(commands.len());
+        let argvs = commands.iter().map(|argv| Ok(argv.as_ref().to_vec()));
+        self.pipeline_into(argvs, &mut ReplyBuilder::default(), |builder| {
+            replies.push(std::mem::take(builder).finish());
+        })?;
+        Ok(replies)
+    }
+
+    /// Runs commands like [`RemoteSession::pipeline`], writes their replies to `sink`, and calls
+    /// `each` after each one.
+    pub(crate) fn pipeline_into<'c, S: ReplySink>(
         &mut self,
         mut commands: impl Iterator<Item = Result<Vec<&'c [u8]>>>,
         sink: &mut S,
         mut each: impl FnMut(&mut S),
     ) -> Result<()> {
+        let remote = self.remote.clone();
+        if let Some(cluster) = remote.cluster() {
+            return self.pipeline_on(cluster, commands, sink, &mut each);
+        }
         let mut ended = false;
         while !ended {
             let mut shapes = Vec::new();
@@ -118,6 +136,7 @@ impl RemoteSession {
                     each(sink);
                     continue;
                 }
+                self.remote.check_writable(&call)?;
                 self.note(&call);
                 self.connection()?.push(&argv);
                 shapes.push(call.shape());
@@ -125,6 +144,30 @@ impl RemoteSession {
             self.receive_all(&mut shapes, sink, &mut each)?;
         }
         Ok(())
+    }
+
+    fn pipeline_on<'c, S: ReplySink>(
+        &mut self,
+        cluster: &Cluster,
+        commands: impl Iterator<Item = Result<Vec<&'c [u8]>>>,
+        sink: &mut S,
+        each: &mut impl FnMut(&mut S),
+    ) -> Result<()> {
+        let waits = Arc::clone(&self.waits);
+        let mut pipeline = Pipeline::new(cluster, &waits);
+        for argv in commands {
+            let argv = argv?;
+            let call = Call::of(&argv);
+            self.remote.check_writable(&call)?;
+            if self.in_multi() || !pipeline.push(&call)? {
+                pipeline.finish(sink, each)?;
+                self.command_into(&argv, sink)?;
+                each(sink);
+            } else if pipeline.is_full() {
+                pipeline.finish(sink, each)?;
+            }
+        }
+        pipeline.finish(sink, each)
     }
 
     fn receive_all<S: ReplySink>(
@@ -139,9 +182,7 @@ impl RemoteSession {
         self.connection()?.send()?;
         for shape in shapes.drain(..) {
             let lost = |error| CallFailure::Lost(error).into_error();
-            if let Frame::Error(text) = self.receive(shape, sink).map_err(lost)? {
-                sink.error(&text);
-            }
+            self.receive(shape, sink).map_err(lost)?.write_error(sink);
             each(sink);
         }
         Ok(())
@@ -154,9 +195,7 @@ impl RemoteSession {
         }
         let waits = Arc::clone(&self.waits);
         let connection = self.connection()?;
-        let waiting = waits.enter(connection.socket())?;
         let readable = connection.wait_readable(deadline)?;
-        drop(waiting);
         waits.check_open()?;
         if !readable {
             return Ok(None);
@@ -182,8 +221,15 @@ impl RemoteSession {
     }
 
     fn run(&mut self, call: &Call<'_>, sink: &mut dyn ReplySink) -> Result<Frame> {
-        if call.entry.is_some() && self.remote.is_cluster() {
-            return self.remote.run(call, sink);
+        self.remote.check_writable(call)?;
+        if let Some(cluster) = self.remote.cluster() {
+            self.waits.check_open()?;
+            if let Some(frame) = self.transaction.run(cluster, call, sink)? {
+                return Ok(frame);
+            }
+            if call.entry.is_some() {
+                return self.remote.run(call, sink);
+            }
         }
         let was_plain = self.is_plain;
         self.note(call);
@@ -201,18 +247,12 @@ impl RemoteSession {
             connection.push(call.argv);
             connection.send()?;
         }
-        let connection = self.connection()?;
-        let waiting = match wait {
-            Some(_) => Some(waits.enter(connection.socket())?),
-            None => None,
-        };
         let received = loop {
             match self.connection()?.receive(call.shape(), wait, sink) {
                 Ok(Frame::Push(message)) => self.messages.push_back(message),
                 other => break other,
             }
         };
-        drop(waiting);
         received.map_err(|error| match waits.check_open() {
             Ok(()) => CallFailure::Lost(error).into_error(),
             Err(closed) => closed,
@@ -238,10 +278,7 @@ impl RemoteSession {
     ) -> Result<()> {
         self.is_plain = false;
         let slot = argv.get(1).filter(|_| word == "ssubscribe").map(|name| slot_of(name));
-        if self.connection.is_none() {
-            self.connection = Some(self.remote.own_connection(slot)?);
-        }
-        let connection = self.connection()?;
+        let connection = self.connect(slot)?;
         connection.push(argv);
         connection.send()?;
         // Without names all subscriptions of the kind end, and there is one confirmation at least.
@@ -293,18 +330,6 @@ impl RemoteSession {
         }
     }
 
-    /// Fails for commands that belong to one connection, on a cluster, whose keys are on many.
-    fn check_cluster(&self, name: &[u8]) -> Result<()> {
-        let names: [&[u8]; 5] = [b"MULTI", b"EXEC", b"DISCARD", b"WATCH", b"UNWATCH"];
-        let belongs = names.iter().any(|known| name.eq_ignore_ascii_case(known));
-        if !belongs || !self.remote.is_cluster() {
-            return Ok(());
-        }
-        let message = "MULTI and WATCH are for one connection, and the keys of a cluster are on \
-                       many: use a batch, or a script";
-        Err(Error::new(ErrorKind::Unsupported, message))
-    }
-
     /// Notes what a command changes about the connection.
     fn note(&mut self, call: &Call<'_>) {
         let name = call.argv.first().map(|name| name.to_ascii_uppercase()).unwrap_or_default();
@@ -319,8 +344,15 @@ impl RemoteSession {
     }
 
     fn connection(&mut self) -> Result<&mut Connection> {
+        self.connect(None)
+    }
+
+    /// The connection; the first call opens it, to the node of a slot or to any.
+    fn connect(&mut self, slot: Option<u16>) -> Result<&mut Connection> {
         if self.connection.is_none() {
-            self.connection = Some(self.remote.own_connection(None)?);
+            let connection = self.remote.own_connection(slot)?;
+            self.waiting = Some(self.waits.enter(connection.socket())?);
+            self.connection = Some(connection);
         }
         let gone = || Error::new(ErrorKind::Closed, "the session has no connection");
         self.connection.as_mut().ok_or_else(gone)

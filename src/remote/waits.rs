@@ -21,21 +21,22 @@ struct State {
     handles: Vec<Weak<Waits>>,
 }
 
-/// A call that waits, until it is dropped.
-pub(super) struct Waiting<'a> {
-    waits: &'a Waits,
+/// A socket that a close shuts down, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    waits: Arc<Waits>,
     number: u64,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Waiting {
     fn drop(&mut self) {
         self.waits.state().sockets.remove(&self.number);
     }
 }
 
 impl Waits {
-    /// Notes that a call begins to wait on a socket.
-    pub(super) fn enter(&self, socket: &Socket) -> Result<Waiting<'_>> {
+    /// Notes that calls wait on a socket from now on.
+    pub(super) fn enter(self: &Arc<Self>, socket: &Socket) -> Result<Waiting> {
         let socket = socket.try_clone().map_err(|error| {
             Error::new(ErrorKind::Io, format!("a second handle of a socket: {error}"))
         })?;
@@ -46,7 +47,7 @@ impl Waits {
         state.next += 1;
         let number = state.next;
         state.sockets.insert(number, socket);
-        Ok(Waiting { waits: self, number })
+        Ok(Waiting { waits: Arc::clone(self), number })
     }
 
     /// The waits of a handle that is made from the store, which a close of the store ends too.

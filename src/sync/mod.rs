@@ -11,6 +11,9 @@ mod native;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use native::*;
 
+mod spawn;
+pub(crate) use spawn::spawn;
+
 #[cfg(any(loom, shuttle))]
 mod checked;
 #[cfg(any(loom, shuttle))]

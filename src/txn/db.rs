@@ -1,12 +1,13 @@
 //! [`Db`]: a handle on an open store. It runs the commands.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::limits::Limits;
 use crate::messages::HandleWaits;
 use crate::options::SyncMode;
+use crate::txn::dependents::Dependent;
 use crate::txn::execution::{ChangeTracking, Done, Scope};
 use crate::txn::snapshot::{SnapshotView, read_only};
 use crate::txn::store::Store;
@@ -143,6 +144,19 @@ impl Db {
     /// The number of the selected database.
     pub fn database(&self) -> u32 {
         self.database
+    }
+
+    /// The number of databases.
+    pub(crate) fn databases(&self) -> u32 {
+        self.store.spaces().count()
+    }
+
+    /// Lists what uses the store on threads of its own, so that a close ends it first.
+    pub(crate) fn add_dependent(&self, dependent: Weak<dyn Dependent>) -> Result<()> {
+        match self.store.dependents().add(dependent) {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::Closed, "the store is closed")),
+        }
     }
 
     /// Fails once the store is closed.

@@ -112,6 +112,12 @@ impl Db {
         self.store().stripes().scripts().set_slow_after(after);
     }
 
+    /// The milliseconds after which a script counts as slow; zero if none does.
+    pub(crate) fn script_busy_ms(&self) -> u64 {
+        let after = self.store().stripes().scripts().slow_after().unwrap_or_default();
+        u64::try_from(after.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// The numbers of sessions that track keys, of their keys and of their prefixes.
     pub fn tracking_counts(&self) -> TrackingCounts {
         self.store().hub().tracking_counts()

@@ -3,7 +3,7 @@
 //! - `tx`: one command's or transaction's view of the store; `overlay`: its pending writes;
 //!   `write_filter`: which keys those may hold; `walk`: rows in order; `prefetch`: rows that are
 //!   needed soon; `touched`: the keys that a transaction depends on;
-//! - `store`: what all handles share; `stripes`: locks by key; `execution`: reads, writes, commits;
+//! - `store`: what all handles share; `dependents`: what a close of the store ends first; `stripes`: locks by key; `execution`: reads, writes, commits;
 //! - `snapshot`: read points that stay; `running`, `transaction`: transactions; `watch`: WATCH;
 //! - `script`: how a script runs, under the locks of its keys or alone; `script_locks`: which locks
 //!   slow scripts hold;
@@ -15,6 +15,7 @@ pub(crate) mod collection;
 pub(crate) mod conflicts;
 pub(crate) mod db;
 mod delivery;
+mod dependents;
 pub(crate) mod execution;
 mod outgoing;
 mod overlay;
@@ -39,6 +40,8 @@ mod write_filter;
 #[cfg(loom)]
 pub use conflicts::models as conflict_models;
 pub use db::Db;
+#[cfg(feature = "server")]
+pub(crate) use dependents::Dependent;
 pub(crate) use execution::Done;
 pub(crate) use outgoing::Origin;
 pub(crate) use record::Record;

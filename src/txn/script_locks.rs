@@ -32,6 +32,11 @@ impl ScriptLocks {
         Self { slow_after: Mutex::new(slow_after), running: Mutex::default() }
     }
 
+    /// The time after which a script counts as slow; `None` if none does.
+    pub(super) fn slow_after(&self) -> Option<Duration> {
+        *self.slow_after.lock()
+    }
+
     /// Sets the time after which a script is slow; `None` for never.
     pub(super) fn set_slow_after(&self, slow_after: Option<Duration>) {
         *self.slow_after.lock() = slow_after;

@@ -19,6 +19,7 @@ use crate::keyspace::spaces::Spaces;
 use crate::messages::Hub;
 use crate::options::SyncMode;
 use crate::txn::conflicts::Conflicts;
+use crate::txn::dependents::Dependents;
 use crate::txn::stripes::Stripes;
 
 /// An open store: the engine, and the tables in memory that commands share.
@@ -31,6 +32,7 @@ pub(crate) struct Store {
     /// What the script engine keeps for this store.
     script_state: OnceLock<Arc<dyn Any + Send + Sync>>,
     hub: Hub,
+    dependents: Dependents,
     #[cfg(test)]
     spills: crate::keyspace::spills::Spills,
 }
@@ -62,6 +64,7 @@ impl Store {
             turns: AtomicU64::new(0),
             script_state: OnceLock::new(),
             hub: Hub::default(),
+            dependents: Dependents::default(),
             #[cfg(test)]
             spills: Default::default(),
         }
@@ -130,6 +133,11 @@ impl Store {
         &self.hub
     }
 
+    /// What a close of the store ends first.
+    pub(super) fn dependents(&self) -> &Dependents {
+        &self.dependents
+    }
+
     /// The sync mode of handles that set none.
     pub(super) fn sync_mode(&self) -> SyncMode {
         self.parts.sync
@@ -164,8 +172,9 @@ impl Store {
         &self.spills
     }
 
-    /// Stops the cleaner, flushes, and releases the directory.
+    /// Ends what depends on the store, stops the cleaner, flushes, and releases the directory.
     pub(crate) fn close(&self) -> Result<()> {
+        self.dependents.end();
         self.hub.close();
         self.parts.cleaner.request_stop();
         // Without them scans by number start again: no reason to fail.

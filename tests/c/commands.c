@@ -85,21 +85,27 @@ STORY(several_commands_are_run_in_one_call) {
                                         "NOSUCH"};
     char packed[512];
     size_t len = pack(packed, LINES, 6);
+    lsmkv_db *session = NULL;
     REPLY(lsmkv_command_packed(db, packed, len, &reply, NULL),
           "[+OK 2 nil 2 [a b] !ERR unknown command 'NOSUCH', with args beginning with: ]");
     REPLY(lsmkv_command_packed(db, NULL, 0, &reply, NULL), "[]");
+    STATUS(lsmkv_session(db, &session, NULL), LSMKV_OK);
+    REPLY(lsmkv_command_packed(session, packed, len, &reply, NULL),
+          "[+OK 2 nil 4 [a b a b] !ERR unknown command 'NOSUCH', with args beginning with: ]");
+    STATUS(lsmkv_close(session, NULL), LSMKV_OK);
     STATUS(lsmkv_close(db, NULL), LSMKV_OK);
 }
 
 STORY(a_transaction_fits_into_one_call) {
     lsmkv_db *db = check_open();
-    static const char *const LINES[] = {"MULTI", "INCR a", "INCR b", "EXEC", "MULTI", "INCR a"};
+    static const char *const LINES[] = {"MULTI",       "INCR {t}a", "INCR {t}b", "EXEC",
+                                        "MULTI",       "INCR {t}a"};
     char packed[512];
     size_t len = pack(packed, LINES, 6);
     REPLY(lsmkv_command_packed(db, packed, len, &reply, NULL),
           "[+OK +QUEUED +QUEUED [1 1] +OK +QUEUED]");
     db = reopened(db);
-    REPLY(lsmkv_mget_many(db, words("a b"), 2, &reply, NULL), "[1 1]");
+    REPLY(lsmkv_mget_many(db, words("{t}a {t}b"), 2, &reply, NULL), "[1 1]");
     STATUS(lsmkv_close(db, NULL), LSMKV_OK);
 }
 
@@ -144,6 +150,42 @@ STORY(malformed_packed_commands_run_nothing) {
     STATUS(lsmkv_close(db, NULL), LSMKV_OK);
 }
 
+STORY(a_session_runs_what_it_queued_unless_a_watched_key_changed) {
+    lsmkv_db *db = check_open(), *session = NULL;
+    STATUS(lsmkv_session(db, &session, NULL), LSMKV_OK);
+    STATUS(lsmkv_set(db, S("{t}a"), S("1"), NULL), LSMKV_OK);
+    REPLY(command(session, "WATCH {t}a {t}b"), "+OK");
+    BYTES(lsmkv_get(session, S("{t}a"), &bytes, NULL), "1");
+    REPLY(command(session, "MULTI"), "+OK");
+    REPLY(command(session, "INCR {t}a"), "+QUEUED");
+    REPLY(command(session, "PING"), "+QUEUED");
+    STATUS(lsmkv_get(session, S("{t}a"), &bytes, &why), LSMKV_MISUSE);
+    REPLY(command(session, "EXEC"), "[2 +PONG]");
+    REPLY(command(session, "WATCH {t}a"), "+OK");
+    STATUS(lsmkv_set(db, S("{t}a"), S("7"), NULL), LSMKV_OK);
+    REPLY(command(session, "MULTI"), "+OK");
+    REPLY(command(session, "INCR {t}a"), "+QUEUED");
+    REPLY(command(session, "EXEC"), "nil");
+    /* A key is watched no more after UNWATCH, and DISCARD runs nothing. */
+    REPLY(command(session, "WATCH {t}a"), "+OK");
+    STATUS(lsmkv_set(db, S("{t}a"), S("8"), NULL), LSMKV_OK);
+    REPLY(command(session, "UNWATCH"), "+OK");
+    REPLY(command(session, "MULTI"), "+OK");
+    REPLY(command(session, "PING"), "+QUEUED");
+    REPLY(command(session, "INCR {t}a"), "+QUEUED");
+    REPLY(command(session, "EXEC"), "[+PONG 9]");
+    REPLY(command(session, "MULTI"), "+OK");
+    REPLY(command(session, "MULTI"), "!ERR MULTI calls can not be nested");
+    REPLY(command(session, "INCR {t}a"), "+QUEUED");
+    REPLY(command(session, "DISCARD"), "+OK");
+    REPLY(command(session, "EXEC"), "!ERR EXEC without MULTI");
+    REPLY(command(session, "MULTI"), "+OK");
+    REPLY(command(session, "EXEC"), "[]");
+    BYTES(lsmkv_get(session, S("{t}a"), &bytes, NULL), "9");
+    STATUS(lsmkv_close(session, NULL), LSMKV_OK);
+    STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+}
+
 STORY(a_session_remembers_between_commands) {
     NOT_ON_CLUSTER("numbered databases")
     lsmkv_db *db = check_open(), *session = NULL;
@@ -177,6 +219,7 @@ int main(int argc, char **argv) {
     RUN(a_transaction_fits_into_one_call);
     RUN(lengths_beyond_all_memory_are_refused);
     RUN(malformed_packed_commands_run_nothing);
+    RUN(a_session_runs_what_it_queued_unless_a_watched_key_changed);
     RUN(a_session_remembers_between_commands);
     return END();
 }

@@ -7,25 +7,11 @@ mod programs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub(crate) use programs::{available, run, skip, text_of};
+pub(crate) use programs::{available, built, find_built, run, skip, text_of};
 
 /// The repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// A file that cargo built beside this test: `liblsmkv.so` or `liblsmkv.a`. Found from the
-/// test's own place, so any target directory and profile will do.
-pub(crate) fn built(name: &str) -> PathBuf {
-    find_built(name).unwrap_or_else(|| panic!("cargo has built no {name}"))
-}
-
-/// A file that cargo built beside this test, if it is there. The program `lsmkv` is there when cargo
-/// tests its package too.
-pub(crate) fn find_built(name: &str) -> Option<PathBuf> {
-    let test = std::env::current_exe().unwrap();
-    let deps = test.parent().unwrap();
-    [deps, deps.parent().unwrap()].map(|dir| dir.join(name)).into_iter().find(|path| path.exists())
 }
 
 /// The compiler for C, or for C++, that the `cc` crate finds.

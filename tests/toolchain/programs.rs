@@ -3,6 +3,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 /// Whether a program can be started at all.
@@ -35,4 +36,18 @@ pub(crate) fn run(command: &mut Command) -> Output {
 /// [`run`], for what it printed.
 pub(crate) fn text_of(command: &mut Command) -> String {
     String::from_utf8(run(command).stdout).unwrap()
+}
+
+/// A file that cargo built beside this test: `liblsmkv.so` or `liblsmkv.a`. Found from the
+/// test's own place, so any target directory and profile will do.
+pub(crate) fn built(name: &str) -> PathBuf {
+    find_built(name).unwrap_or_else(|| panic!("cargo has built no {name}"))
+}
+
+/// A file that cargo built beside this test, if it is there. The program `lsmkv` is there when cargo
+/// tests its package too.
+pub(crate) fn find_built(name: &str) -> Option<PathBuf> {
+    let test = std::env::current_exe().unwrap();
+    let deps = test.parent().unwrap();
+    [deps, deps.parent().unwrap()].map(|dir| dir.join(name)).into_iter().find(|path| path.exists())
 }

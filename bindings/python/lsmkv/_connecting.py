@@ -1,6 +1,7 @@
 """What the connections for redis-py and for its asyncio have in common."""
 
 import inspect
+import sys
 from struct import Struct
 from typing import Any, Dict, Iterable, List, Tuple, Union
 
@@ -68,6 +69,13 @@ def shapes(encoder: Any, parse_error: Any) -> _reply.Shapes:
         parse_error,
         lambda score: encoder.decode(score_text(score)),
     )
+
+
+def base_classes(module: Any) -> Tuple[Any, Any]:
+    """Returns the parser and the connection of redis-py, which lie elsewhere in its versions before
+    5.0 and before 4.5.2."""
+    parsers = sys.modules.get("redis._parsers", module)
+    return parsers.BaseParser, getattr(module, "AbstractConnection", module.Connection)
 
 
 def fitting(kind: Any, given: Dict[str, Any]) -> Dict[str, Any]:

@@ -12,22 +12,10 @@ import redis
 import redis.connection
 from redis import exceptions
 
-if TYPE_CHECKING:
-    from redis._parsers import BaseParser
-    from redis.connection import AbstractConnection
-else:
-    try:
-        from redis._parsers import BaseParser
-    except ImportError:  # redis-py 4
-        from redis.connection import BaseParser
-    try:
-        from redis.connection import AbstractConnection
-    except ImportError:  # redis-py before 4.5.2
-        from redis.connection import Connection as AbstractConnection
-
 from . import _errors
 from ._connecting import (
     WAITS,
+    base_classes,
     blocks_of,
     confirmations,
     fitting,
@@ -41,6 +29,12 @@ from ._connecting import (
 from ._db import DB, PathT
 from ._handle import Session
 from ._stores import give_back
+
+if TYPE_CHECKING:
+    from redis._parsers import BaseParser
+    from redis.connection import AbstractConnection
+else:
+    BaseParser, AbstractConnection = base_classes(redis.connection)
 
 
 class _Replies(BaseParser):

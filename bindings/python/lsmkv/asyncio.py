@@ -18,22 +18,10 @@ import redis.asyncio
 import redis.asyncio.connection
 from redis import exceptions
 
-if TYPE_CHECKING:
-    from redis._parsers import BaseParser
-    from redis.asyncio.connection import AbstractConnection
-else:
-    try:
-        from redis._parsers import BaseParser
-    except ImportError:  # redis-py 4
-        from redis.asyncio.connection import BaseParser
-    try:
-        from redis.asyncio.connection import AbstractConnection
-    except ImportError:  # redis-py before 4.5.2
-        from redis.asyncio.connection import Connection as AbstractConnection
-
 from . import _errors
 from ._connecting import (
     WAITS,
+    base_classes,
     blocks_of,
     confirmations,
     fitting,
@@ -48,6 +36,12 @@ from ._db import DB, PathT
 from ._handle import WOULD_WAIT, Session
 from ._stores import give_back
 from ._values import words
+
+if TYPE_CHECKING:
+    from redis._parsers import BaseParser
+    from redis.asyncio.connection import AbstractConnection
+else:
+    BaseParser, AbstractConnection = base_classes(redis.asyncio.connection)
 
 __all__ = ["Connection", "ConnectionPool", "Redis"]
 

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::tools::atomic_file::AtomicFile;
 use crate::tools::dump::{Format, sink};
 use crate::tools::{check, inspect, tree};
-use crate::transfer::{Progress, StoreSource, copy};
+use crate::transfer::{Progress, StoreSource, copy, load_commands};
 
 /// A row of the table of dot commands.
 pub(super) struct DotCommand {
@@ -140,13 +140,13 @@ impl Interpreter {
     }
 
     fn stats(&mut self, _: &[&str], out: &mut dyn Write) -> Result<LineOutcome, Failure> {
-        write!(out, "{}", inspect::stats_text(self.db())?)?;
+        write!(out, "{}", inspect::stats_text(self.db()?)?)?;
         Ok(LineOutcome::Succeeded)
     }
 
     fn levels(&mut self, _: &[&str], out: &mut dyn Write) -> Result<LineOutcome, Failure> {
         let colours = matches!(self.style, Style::Readable { colours: true });
-        write!(out, "{}", tree::render(self.db(), colours)?)?;
+        write!(out, "{}", tree::render(self.db()?, colours)?)?;
         Ok(LineOutcome::Succeeded)
     }
 
@@ -175,7 +175,7 @@ impl Interpreter {
     }
 
     fn tables(&mut self, _: &[&str], out: &mut dyn Write) -> Result<LineOutcome, Failure> {
-        for table in self.db().tables()? {
+        for table in self.db()?.tables()? {
             let name = table.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let (tree, level, bytes) = (table.tree, table.level, inspect::human_bytes(table.bytes));
             let (entries, deletes) = (table.entries, table.tombstones);
@@ -189,7 +189,7 @@ impl Interpreter {
 
     fn check(&mut self, _: &[&str], out: &mut dyn Write) -> Result<LineOutcome, Failure> {
         self.interrupt.clear();
-        let problems = check::problems(self.db(), &self.interrupt, false)?;
+        let problems = check::problems(self.db()?, &self.interrupt, false)?;
         for problem in &problems {
             writeln!(out, "{problem}")?;
         }
@@ -202,7 +202,7 @@ impl Interpreter {
     fn dump_to(&mut self, format: Format, out: impl Write) -> Result<(), Failure> {
         self.interrupt.clear();
         let mut progress = Progress::new("keys", self.interrupt.clone(), true);
-        let mut source = StoreSource::new(self.db(), &[], None, None);
+        let mut source = StoreSource::new(self.db()?, &[], None, None);
         let mut sink = sink(out, format, false);
         copy(&mut source, &mut *sink, &mut progress, &mut |_| Ok(()))?;
         Ok(())
@@ -241,8 +241,9 @@ impl Interpreter {
         };
         self.create_store()?;
         let mut progress = Progress::new("commands", self.interrupt.clone(), true);
+        let mut session = self.another_session()?;
         let loaded =
-            crate::transfer::load_commands(BufReader::new(file), self.db(), &mut progress)?;
+            load_commands(BufReader::new(file), |argv| session.command(argv), &mut progress)?;
         writeln!(out, "{} commands, {} errors", loaded.commands, loaded.errors)?;
         if let Some(error) = loaded.first_error {
             writeln!(out, "the first error: {error}")?;

@@ -20,8 +20,8 @@ use super::help;
 use super::interpreter::{Interpreter, LineOutcome, is_incomplete};
 use super::render::{Style, quoted};
 use crate::failure::{Failure, Outcome};
-use crate::resp::split_inline;
 use crate::transfer::Interrupt;
+use lsmkv::resp::split_inline;
 
 /// The maximum number of keys that a completion offers.
 const MAX_KEYS: usize = 100;
@@ -29,7 +29,8 @@ const MAX_KEYS: usize = 100;
 /// Answers the editor's questions while the user types a line.
 pub(super) struct LineHelper {
     /// The selected database; it follows SELECT.
-    pub(super) db: Db,
+    /// The store whose keys are completed, if it is of this process.
+    pub(super) db: Option<Db>,
     pub(super) colours: bool,
 }
 
@@ -134,7 +135,8 @@ impl LineHelper {
         let prefix = prefix.and_then(|words| words.into_iter().next()).unwrap_or_default();
         let range =
             KeyRange { prefix: Some(prefix), cache_fill: CacheFill::Skip, ..KeyRange::default() };
-        let Ok(keys) = self.db.iter(range) else { return Vec::new() };
+        let keys = self.db.as_ref().and_then(|db| db.iter(range).ok());
+        let Some(keys) = keys else { return Vec::new() };
         let names = keys.flatten().take(MAX_KEYS).map(|entry| match word(&entry.key) {
             Some(word) => plain(word),
             None => plain(quoted(&entry.key)),
@@ -183,7 +185,7 @@ fn history_file() -> Option<PathBuf> {
 
 /// The prompt: `store> `, `store[2]> ` or `store(TX)> `.
 fn prompt(name: &str, interpreter: &Interpreter) -> String {
-    let database = match interpreter.db().database() {
+    let database = match interpreter.database() {
         0 => String::new(),
         number => format!("[{number}]"),
     };
@@ -211,7 +213,7 @@ pub(super) fn interact(interpreter: &mut Interpreter, dir: &str) -> Outcome {
     }
     loop {
         let colours = matches!(interpreter.style, Style::Readable { colours: true });
-        editor.set_helper(Some(LineHelper { db: interpreter.db().clone(), colours }));
+        editor.set_helper(Some(LineHelper { db: interpreter.local_db().cloned(), colours }));
         match editor.readline(prompt(&name, interpreter).as_str()) {
             Ok(line) => {
                 // A line that the history rejects still runs.
@@ -274,7 +276,7 @@ mod tests {
         for key in ["user:1", "user:2", "user 3", "other"] {
             db.set(key.as_bytes(), b"v").unwrap();
         }
-        let helper = LineHelper { db, colours: false };
+        let helper = LineHelper { db: Some(db), colours: false };
         let keys: Vec<_> = helper.keys("user").into_iter().map(|pair| pair.replacement).collect();
         assert_eq!(keys, ["\"user 3\"", "user:1", "user:2"]);
     }

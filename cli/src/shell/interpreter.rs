@@ -2,14 +2,15 @@
 
 use std::io::Write;
 
-use lsmkv::{Db, Reply, Session};
+use lsmkv::{Db, Reply};
 
 use super::absent_store::{AbsentStore, Need};
 use super::help;
 use super::render::{self, Style};
+use super::store_session::StoreSession;
 use crate::failure::Failure;
-use crate::resp::split_inline;
 use crate::transfer::Interrupt;
+use lsmkv::resp::split_inline;
 
 /// The outcome of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub(super) enum LineOutcome {
 
 /// A session and the style of its replies.
 pub(super) struct Interpreter {
-    session: Session,
+    session: StoreSession,
     /// The store, as long as it does not exist. The session then is on its stand-in.
     absent: Option<AbsentStore>,
     pub(super) style: Style,
@@ -32,7 +33,11 @@ pub(super) struct Interpreter {
 
 impl Interpreter {
     pub(super) fn new(db: &Db, style: Style) -> Self {
-        Self { session: db.session(), absent: None, style, interrupt: Interrupt::default() }
+        Self::on(StoreSession::Here(Box::new(db.session())), style)
+    }
+
+    pub(super) fn on(session: StoreSession, style: Style) -> Self {
+        Self { session, absent: None, style, interrupt: Interrupt::default() }
     }
 
     /// A session on a store that does not exist yet.
@@ -53,7 +58,7 @@ impl Interpreter {
     /// Creates the store if it does not exist.
     pub(super) fn create_store(&mut self) -> Result<(), Failure> {
         if let Some(absent) = &self.absent {
-            self.session = absent.create(self.db().database())?.session();
+            self.session = StoreSession::Here(Box::new(absent.create(self.database())?.session()));
             self.absent = None;
         }
         Ok(())
@@ -72,9 +77,31 @@ impl Interpreter {
         })
     }
 
-    /// The handle of the selected database.
-    pub(super) fn db(&self) -> &Db {
+    /// The handle of the selected database, if the store is of this process.
+    pub(super) fn local_db(&self) -> Option<&Db> {
         self.session.db()
+    }
+
+    /// The handle of the selected database, for what works on a store of this process alone.
+    pub(super) fn db(&self) -> Result<&Db, Failure> {
+        let advice =
+            "this is for a store of this process: a server and a cluster have commands only";
+        self.local_db().ok_or_else(|| Failure::new(advice))
+    }
+
+    /// Another session on the selected database.
+    pub(super) fn another_session(&self) -> Result<StoreSession, Failure> {
+        self.session.another()
+    }
+
+    /// The number of the selected database.
+    pub(super) fn database(&self) -> u32 {
+        self.session.database()
+    }
+
+    /// Closes the store, if it is of this process.
+    pub(super) fn close(&self) -> Result<(), Failure> {
+        self.local_db().map_or(Ok(()), |db| Ok(db.close()?))
     }
 
     pub(super) fn in_multi(&self) -> bool {

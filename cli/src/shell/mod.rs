@@ -1,9 +1,10 @@
-//! `lsmkv DIR`: commands typed by a person, given as arguments, or read from standard input.
+//! `lsmkv DIR` and `lsmkv ADDRESS`: commands typed by a person, given as arguments, or read from standard input.
 //!
 //! - `editor`: the line editor with history, completion, hints;
 //! - `absent_store`: a store that the first write creates;
 //! - `interpreter`: runs a line; `dot_commands`: the shell's own commands;
 //! - `help`: help texts from the command table;
+//! - `store_session`: where commands run: this process, a server, a cluster;
 //! - `render`: replies as text, JSON or raw bytes.
 
 mod absent_store;
@@ -12,13 +13,14 @@ mod editor;
 mod help;
 mod interpreter;
 mod render;
+mod store_session;
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use lsmkv::{Db, Options};
+use lsmkv::{Address, Db, Options};
 
 use crate::failure::{Failure, Outcome};
 use crate::store::{OptionArgs, explain_open, has_store, is_absent};
@@ -26,11 +28,13 @@ use crate::store::{OptionArgs, explain_open, has_store, is_absent};
 use absent_store::AbsentStore;
 use interpreter::{Interpreter, LineOutcome};
 pub(crate) use render::Style;
+use store_session::StoreSession;
 
 /// Arguments without a subcommand.
 #[derive(Args, Debug)]
 pub(crate) struct ShellArgs {
-    /// Directory of the store, or :memory:
+    /// Directory of the store, :memory:, or an address: redis://host, unix:///socket,
+    /// redis-cluster://host,host
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// One command to run; without it, commands come from the terminal or standard input
@@ -61,6 +65,11 @@ impl ShellArgs {
         }
     }
 
+    /// The address of a server or a cluster, if one is named.
+    fn remote_address(&self) -> Option<&str> {
+        self.dir.as_deref().and_then(Path::to_str).filter(|path| Address::is_remote(path))
+    }
+
     /// Opens the store. If there is none, the first write creates it.
     fn interpreter(&self, style: Style) -> Result<Interpreter, Failure> {
         let Some(dir) = &self.dir else {
@@ -68,6 +77,10 @@ impl ShellArgs {
         };
         let mut options = self.options.to_options()?;
         options.read_only |= self.read_only;
+        if let Some(address) = self.remote_address() {
+            let session = StoreSession::connect(address, self.database, &options)?;
+            return Ok(Interpreter::on(session, style));
+        }
         let one_command = !self.words.is_empty();
         if one_command {
             // The process ends before the cleaner would run.
@@ -99,7 +112,9 @@ pub(crate) fn run(args: &ShellArgs) -> Outcome {
     if let Some(name) = args.words.first() {
         // Checked before the store opens: a mistyped subcommand must not create a store.
         let name = name.to_string_lossy();
-        if !name.eq_ignore_ascii_case("help") && help::find(&name).is_none() {
+        let known = name.eq_ignore_ascii_case("help") || help::find(&name).is_some();
+        // A server may know more.
+        if !known && args.remote_address().is_none() {
             return Err(Failure::usage(format!("there is no command {name}; see lsmkv --help")));
         }
     }
@@ -112,7 +127,7 @@ pub(crate) fn run(args: &ShellArgs) -> Outcome {
     } else {
         run_lines(&mut interpreter)
     };
-    interpreter.db().close()?;
+    interpreter.close()?;
     outcome
 }
 

@@ -123,7 +123,12 @@ fn load_into(
         }
         Format::Resp => {
             let mut progress = Progress::new("commands", interrupt, quiet);
-            let Loaded { commands, errors, first_error } = load_commands(input, db, &mut progress)?;
+            let mut session = db.session();
+            let loaded = load_commands(input, |argv| session.command(argv), &mut progress);
+            if loaded.is_err() {
+                db.sync()?;
+            }
+            let Loaded { commands, errors, first_error } = loaded?;
             writeln!(out, "{commands} commands, {errors} errors")?;
             if let Some(error) = first_error {
                 writeln!(std::io::stderr(), "lsmkv: the first error: {error}")?;

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use lsmkv::Address;
 
 use crate::failure::{Failure, Outcome};
 use crate::rdb::RdbSource;
 use crate::store::{ReadOnlyStoreArgs, StoreArgs};
 use crate::tools::input_file::open_input;
 use crate::transfer::{
-    Copied, Interrupt, Progress, RedisSink, RedisSource, RedisUrl, ResumeFile, ResumePoint, Sink,
-    Source, StoreSink, StoreSource, copy, now_ms,
+    Copied, Interrupt, Progress, RedisSink, RedisSource, ResumeFile, ResumePoint, Sink, Source,
+    StoreSink, StoreSource, copy, now_ms,
 };
 
 /// Arguments of `import`.
@@ -22,7 +23,8 @@ use crate::transfer::{
 pub(crate) struct ImportArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// A Redis server: redis://[[user]:password@]host[:port][/db] or unix:///socket[?db=N]
+    /// A Redis server or cluster: redis://[[user]:password@]host[:port][/db], unix:///socket[?db=N],
+    /// redis-cluster://host,host
     #[arg(long, value_name = "URL")]
     from: Option<String>,
     /// A dump file of Redis (RDB)
@@ -41,7 +43,8 @@ pub(crate) struct ImportArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     store: ReadOnlyStoreArgs,
-    /// A Redis server: redis://[[user]:password@]host[:port][/db] or unix:///socket[?db=N]
+    /// A Redis server or cluster: redis://[[user]:password@]host[:port][/db], unix:///socket[?db=N],
+    /// redis-cluster://host,host
     #[arg(long, value_name = "URL")]
     to: String,
     /// Only this database; may be given several times
@@ -65,6 +68,11 @@ impl ExportArgs {
         let databases = self.databases.iter().map(|number| format!(" --db {number}"));
         databases.chain(self.prefix.iter().map(|prefix| format!(" --prefix {prefix}"))).collect()
     }
+}
+
+/// Reads the address of a server or a cluster.
+fn parse_address(text: &str) -> Result<Address, Failure> {
+    Address::parse(text).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// Copies and saves the position from time to time; removes the file at the end.
@@ -124,14 +132,15 @@ fn warn_copied_again(why: &str) -> Result<(), Failure> {
 }
 
 fn import_from_server(args: &ImportArgs, url: &str) -> Outcome {
-    let url = RedisUrl::parse(url)?;
-    let state = ResumeFile::new(&args.store.dir, "import", &url.shown(), args.state.as_deref());
+    let address = parse_address(url)?;
+    let state =
+        ResumeFile::new(&args.store.dir, "import", &address.to_string(), args.state.as_deref());
     let mut position = state.load()?;
     if position.is_some() && !args.store.dir.exists() {
         warn_copied_again("the store is a new one")?;
         position = None;
     }
-    let mut source = RedisSource::new(&url, position.as_ref(), &Interrupt::catch())?;
+    let mut source = RedisSource::new(&address, position.as_ref(), &Interrupt::catch())?;
     if position.is_some_and(|position| position.run_id != source.run_id()) {
         warn_copied_again(STARTED_ANEW)?;
     }
@@ -156,12 +165,12 @@ fn import_from_file(args: &ImportArgs, path: &Path) -> Outcome {
 }
 
 pub(crate) fn export(args: &ExportArgs) -> Outcome {
-    let url = RedisUrl::parse(&args.to)?;
+    let address = parse_address(&args.to)?;
     let db = args.store.open_to_read()?;
     let dir = &args.store.store.dir;
-    let copy = format!("{}{}", url.shown(), args.selection());
+    let copy = format!("{}{}", address, args.selection());
     let state = ResumeFile::new(dir, "export", &copy, args.state.as_deref());
-    let mut sink = RedisSink::new(&url, &Interrupt::catch())?;
+    let mut sink = RedisSink::new(&address, &Interrupt::catch())?;
     let begin = starting_point(state.load()?, &mut sink)?;
     // Saved before the first command, so that the next copy knows this connection.
     state.save(&begin)?;
@@ -177,6 +186,12 @@ fn starting_point(
     sink: &mut RedisSink,
 ) -> Result<ResumePoint, Failure> {
     let earlier = match earlier {
+        Some(earlier) if sink.run_id().is_empty() => {
+            if earlier.position.is_some() {
+                warn_copied_again("nothing tells whether this is the same run of the server")?;
+            }
+            ResumePoint::default()
+        }
         Some(earlier) if earlier.run_id == sink.run_id() => {
             close_earlier(earlier.connection, sink)?;
             earlier

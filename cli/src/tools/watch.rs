@@ -13,12 +13,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use lsmkv::Options;
+use lsmkv::{Address, Options};
 
 use super::inspect::human_bytes;
 use super::{live, tree};
 use crate::failure::{Failure, Outcome};
-use crate::transfer::{Interrupt, RedisClient, RedisUrl};
+use crate::transfer::{Interrupt, RedisClient, text_of};
 
 /// Arguments of `watch`.
 #[derive(Args, Debug)]
@@ -44,13 +44,16 @@ pub(crate) fn watch(args: &WatchArgs) -> Outcome {
     let interrupt = Interrupt::catch();
     let interval = Duration::try_from_secs_f64(args.interval.max(0.05))
         .map_err(|_| Failure::usage("--interval: this is no time"))?;
-    let mut target = open_target(&args.target, &interrupt)?;
+    let mut target = match open_target(&args.target, &interrupt) {
+        // Ctrl-C is the normal end, even during a wait.
+        Err(_) if interrupt.raised() => return Ok(ExitCode::SUCCESS),
+        target => target?,
+    };
     let terminal = std::io::stdout().is_terminal();
     let mut last = Instant::now();
     let mut looks = 0;
     while !interrupt.raised() {
         let text = match target.render(last.elapsed().as_secs_f64(), terminal) {
-            // Ctrl-C is the normal end, even during a wait.
             Err(_) if interrupt.raised() => break,
             text => text?,
         };
@@ -82,16 +85,16 @@ fn draw(text: &str, address: &str, terminal: bool) -> Result<(), Failure> {
 }
 
 fn open_target(address: &str, interrupt: &Interrupt) -> Result<Box<dyn WatchTarget>, Failure> {
-    if address.starts_with("redis://") || address.starts_with("unix://") {
-        return Ok(Box::new(ServerTarget::connect(&RedisUrl::parse(address)?, interrupt)?));
+    if Address::is_remote(address) {
+        return Ok(Box::new(ServerTarget::connect(&Address::parse(address)?, interrupt)?));
     }
     if Path::new(address).is_dir() {
         return Ok(Box::new(DirectoryTarget { dir: address.to_owned(), tables: None }));
     }
     match address.rsplit_once(':') {
         Some((_, port)) if port.parse::<u16>().is_ok() => {
-            let url = RedisUrl::parse(&format!("redis://{address}"))?;
-            Ok(Box::new(ServerTarget::connect(&url, interrupt)?))
+            let address = Address::parse(&format!("redis://{address}"))?;
+            Ok(Box::new(ServerTarget::connect(&address, interrupt)?))
         }
         _ => Err(Failure::usage(format!("{address} is neither a directory nor HOST:PORT"))),
     }
@@ -143,13 +146,13 @@ struct ServerTarget {
 }
 
 impl ServerTarget {
-    fn connect(url: &RedisUrl, interrupt: &Interrupt) -> Result<Self, Failure> {
-        Ok(Self { client: RedisClient::connect(url, interrupt)?, before: None })
+    fn connect(address: &Address, interrupt: &Interrupt) -> Result<Self, Failure> {
+        Ok(Self { client: RedisClient::connect(address, interrupt)?, before: None })
     }
 
     /// Every number in INFO, including the calls of each command and their time.
     fn figures(&mut self) -> Result<BTreeMap<String, f64>, Failure> {
-        let info = self.client.call_words(&["INFO", "everything"])?.text().unwrap_or_default();
+        let info = text_of(self.client.call_words(&["INFO", "everything"])?).unwrap_or_default();
         let info = String::from_utf8_lossy(&info);
         let mut figures = BTreeMap::new();
         for (name, value) in info.lines().filter_map(|line| line.trim_end().split_once(':')) {

@@ -13,7 +13,6 @@ mod redis;
 mod resume;
 mod store;
 mod stream;
-mod url;
 
 use bytes::Bytes;
 use lsmkv::Type;
@@ -21,7 +20,7 @@ use lsmkv::types::Member;
 
 use crate::failure::Failure;
 
-pub(crate) use client::RedisClient;
+pub(crate) use client::{RedisClient, text_of};
 pub(crate) use copy::{Copied, copy};
 pub(crate) use interruptible_io::InterruptibleReader;
 pub(crate) use json::{JsonSink, JsonSource, encode as encode_json};
@@ -30,7 +29,6 @@ pub(crate) use redis::{RedisSink, RedisSource};
 pub(crate) use resume::{ResumeFile, ResumePoint};
 pub(crate) use store::{StoreSink, StoreSource};
 pub(crate) use stream::{Loaded, RespSink, load_commands};
-pub(crate) use url::RedisUrl;
 
 /// The maximum number of members in a chunk.
 pub(crate) const CHUNK_MEMBERS: usize = 512;

@@ -55,11 +55,6 @@ impl Interrupt {
         self.flag.load(Ordering::Relaxed)
     }
 
-    #[cfg(test)]
-    pub(crate) fn raise(&self) {
-        self.flag.store(true, Ordering::Relaxed);
-    }
-
     pub(crate) fn clear(&self) {
         self.flag.store(false, Ordering::Relaxed);
         self.exit_on_next.store(false, Ordering::Relaxed);

@@ -2,11 +2,11 @@
 
 use std::io::{Read, Write};
 
-use lsmkv::{Db, Reply};
+use lsmkv::Reply;
 
 use super::{Chunk, Command, Progress, Sink};
 use crate::failure::Failure;
-use crate::resp::{Limits, Parsed, RequestReader};
+use lsmkv::resp::{Limits, Parsed, RequestReader};
 
 /// Writes a command as a RESP array.
 pub(crate) fn write_command(out: &mut impl Write, command: &Command) -> std::io::Result<()> {
@@ -63,15 +63,14 @@ pub(crate) struct Loaded {
 /// The number of bytes read at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// Runs every command of a stream. Commands are RESP arrays or one per line.
+/// Gives every command of a stream to `run`. Commands are RESP arrays or one per line.
 pub(crate) fn load_commands(
     mut input: impl Read,
-    db: &Db,
+    mut run: impl FnMut(&[&[u8]]) -> lsmkv::Result<Reply>,
     progress: &mut Progress,
 ) -> Result<Loaded, Failure> {
     let limits = Limits { bulk: 512 << 20, arguments: 1 << 20, unauthenticated: false };
     let mut reader = RequestReader::default();
-    let mut session = db.session();
     let mut loaded = Loaded::default();
     let mut buffer = Vec::new();
     let mut start = 0;
@@ -82,7 +81,7 @@ pub(crate) fn load_commands(
                 let words: Vec<&[u8]> = reader.arguments(unread).collect();
                 if !words.is_empty() {
                     loaded.commands += 1;
-                    note(&mut loaded, session.command(&words)?, &words);
+                    note(&mut loaded, run(&words)?, &words);
                     progress.advance(1);
                 }
                 start += taken;
@@ -96,7 +95,6 @@ pub(crate) fn load_commands(
             }
         }
         if progress.interrupted() {
-            db.sync()?;
             return Err(Failure::new(format!("stopped after {} commands", loaded.commands)));
         }
     }

@@ -205,7 +205,7 @@ fn where_the_source_cannot_be_read_no_store_is_made() {
         (&["import", &new, "--rdb", &no_dump], 1, "no dump: this is no dump of Redis"),
         (&["import", &new, "--rdb", &empty], 1, "empty: this is no dump of Redis"),
         (&["import", &new, "--from", &closed], 1, "refused"),
-        (&["import", &new, "--from", &elsewhere], 1, "not one of a Redis server"),
+        (&["import", &new, "--from", &elsewhere], 1, "is no Redis server"),
         (&["import", &new, "--from", "unix:///nowhere/socket"], 1, "/nowhere/socket"),
         (&["import", &new, "--from", "http://x"], 2, "use redis://"),
         (&["load", &new, "-i", &missing], 1, "missing: No such file"),

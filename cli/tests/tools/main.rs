@@ -14,13 +14,16 @@ mod import_export;
 mod inspect;
 mod interrupt;
 mod no_store;
-#[path = "../../../tests/toolchain/programs.rs"]
-mod programs;
+mod places;
 mod readme;
 mod redis;
 mod repair;
 mod resume;
+#[path = "../../../tests/servers/mod.rs"]
+mod servers;
 mod shell;
 mod support;
+#[path = "../../../tests/toolchain/programs.rs"]
+mod toolchain;
 mod tunnel;
 mod watch;

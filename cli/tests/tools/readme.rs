@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::programs::skip;
 use super::redis::Redis;
 use super::support::Scratch;
+use super::toolchain::skip;
 
 /// The lines of the README's command blocks.
 fn lines() -> Vec<String> {

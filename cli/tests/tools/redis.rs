@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::programs::skip;
 use super::support::Scratch;
+use super::toolchain::skip;
 
 /// A running redis-server; dropping it ends the process.
 pub(crate) struct Redis {

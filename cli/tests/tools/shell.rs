@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::programs::skip;
 use super::support::{Scratch, ok, run, run_with_input};
+use super::toolchain::skip;
 
 #[test]
 fn one_command_exits_by_its_outcome() {

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::interrupt::until;
-use super::programs::skip;
 use super::support::{Scratch, fill, lsmkv};
+use super::toolchain::skip;
 
 /// A terminal of 100 columns and 40 lines that runs a command; dropping it ends the command.
 struct Terminal {

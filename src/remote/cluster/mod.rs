@@ -4,10 +4,12 @@
 //! it: a node said so (MOVED, ASK, TRYAGAIN and their kin), or it was not sent. After a node's
 //! death the others are asked which of them serves what.
 
+mod pipeline;
 mod plan;
 mod redirect;
 mod scan;
 mod slots;
+mod transaction;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,10 +26,13 @@ use super::server_error::server_error;
 use super::waits::Waits;
 use crate::commands::{Head, Reply, ReplyBuilder, ReplySink};
 use crate::error::{Error, ErrorKind, Result};
+pub(super) use pipeline::Pipeline;
+pub(super) use plan::join_slot;
 use plan::{Join, Plan, Split, SplitJoin};
 use redirect::Redirect;
 use slots::SlotMap;
 pub(super) use slots::slot_of;
+pub(super) use transaction::Transaction;
 
 /// The longest time that a command is repeated for, if replies may take any time.
 const USUAL_LIMIT: Duration = Duration::from_secs(30);
@@ -66,7 +71,7 @@ impl Cluster {
     pub(super) fn run(
         &self,
         call: &Call<'_>,
-        waits: &Waits,
+        waits: &Arc<Waits>,
         sink: &mut dyn ReplySink,
     ) -> Result<Frame> {
         match Plan::of(call)? {
@@ -90,7 +95,7 @@ impl Cluster {
         &self,
         slot: Option<u16>,
         call: &Call<'_>,
-        waits: &Waits,
+        waits: &Arc<Waits>,
         sink: &mut dyn ReplySink,
     ) -> Result<Frame> {
         let deadline = Instant::now() + self.login.reply_limit.unwrap_or(USUAL_LIMIT);
@@ -153,7 +158,7 @@ impl Cluster {
         pool: &Pool,
         asking: bool,
         call: &Call<'_>,
-        waits: Option<&Waits>,
+        waits: Option<&Arc<Waits>>,
         sink: &mut dyn ReplySink,
     ) -> std::result::Result<Frame, CallFailure> {
         let mut connection = pool.take().map_err(CallFailure::NotSent)?;
@@ -237,7 +242,7 @@ impl Cluster {
         &self,
         call: &Call<'_>,
         split: &Split,
-        waits: &Waits,
+        waits: &Arc<Waits>,
         sink: &mut dyn ReplySink,
     ) -> Result<Frame> {
         let name = call.argv.first().copied().unwrap_or_default();
@@ -453,6 +458,11 @@ fn in_order_of_keys(split: &Split, replies: Vec<Reply>, sink: &mut dyn ReplySink
         Reply::Bulk(bytes) => sink.shared_bulk(Bytes::clone(bytes)),
         other => other.write_to(sink),
     });
+}
+
+/// The error of a command after one of the same connection was lost.
+fn lost_before() -> Error {
+    Error::new(ErrorKind::Io, "the connection to a node of the cluster ended")
 }
 
 fn no_node() -> Error {

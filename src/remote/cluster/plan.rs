@@ -79,6 +79,26 @@ const SPLITS: [(&str, usize, SplitJoin); 6] = [
     ("UNLINK", 1, SplitJoin::Sum),
 ];
 
+/// Checks that keys are in one slot, which `slot` names once it is known. `what` needs it.
+pub(in crate::remote) fn join_slot(
+    slot: &mut Option<u16>,
+    keys: &[&[u8]],
+    what: &str,
+) -> Result<()> {
+    for key in keys {
+        let own = slot_of(key);
+        if *slot.get_or_insert(own) != own {
+            let message = format!(
+                "the keys of {what} on a cluster need one slot, and '{}' is in another: give them \
+                 a common hash tag, as in {{tag}}name",
+                key.escape_ascii()
+            );
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+    }
+    Ok(())
+}
+
 impl Plan {
     /// Plans a command. It fails if the keys are in several slots and the command cannot be split.
     pub(super) fn of(call: &Call<'_>) -> Result<Self> {

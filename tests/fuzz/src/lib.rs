@@ -15,8 +15,5 @@ pub mod program;
 #[path = "../../../cli/src/rdb/mod.rs"]
 mod rdb;
 #[allow(dead_code, unused_imports)]
-#[path = "../../../cli/src/resp/mod.rs"]
-mod resp;
-#[allow(dead_code, unused_imports)]
 #[path = "../../../cli/src/transfer/mod.rs"]
 mod transfer;

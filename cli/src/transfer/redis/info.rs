@@ -1,11 +1,18 @@
 //! Facts about a Redis server from INFO.
 
-use crate::failure::Failure;
-use crate::transfer::client::RedisClient;
+use lsmkv::Reply;
 
-/// The server's run id, which changes at every start; empty if the server has none.
+use crate::failure::Failure;
+use crate::transfer::client::{RedisClient, text_of};
+
+/// The server's run id, which changes at every start; empty if the server has none, and for a
+/// cluster.
 pub(super) fn run_id(client: &mut RedisClient) -> Result<String, Failure> {
-    let info = client.call_words(&["INFO", "server"])?.text().unwrap_or_default();
+    if client.is_cluster() {
+        // Each node has its own.
+        return Ok(String::new());
+    }
+    let info = text_of(client.call_words(&["INFO", "server"])?).unwrap_or_default();
     let info = String::from_utf8_lossy(&info);
     let named = info.lines().find_map(|line| line.strip_prefix("run_id:"));
     Ok(named.unwrap_or_default().trim().to_owned())
@@ -16,7 +23,13 @@ pub(super) fn populated(
     client: &mut RedisClient,
     wanted: Option<u32>,
 ) -> Result<(Vec<u32>, u64), Failure> {
-    let info = client.call_words(&["INFO", "keyspace"])?.text().unwrap_or_default();
+    if client.is_cluster() {
+        return match client.call_words(&["DBSIZE"])? {
+            Reply::Int(keys) => Ok((vec![0], u64::try_from(keys).unwrap_or(0))),
+            _ => Ok((vec![0], 0)),
+        };
+    }
+    let info = text_of(client.call_words(&["INFO", "keyspace"])?).unwrap_or_default();
     let info = String::from_utf8_lossy(&info);
     let (mut databases, mut keys) = (Vec::new(), 0);
     for line in info.lines() {

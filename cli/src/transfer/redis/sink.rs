@@ -8,11 +8,13 @@
 
 use std::time::Duration;
 
+use lsmkv::{Address, Reply};
+
 use super::info::run_id;
 use super::words;
 use crate::failure::Failure;
-use crate::transfer::client::{RedisClient, RedisReply};
-use crate::transfer::{Chunk, Command, Interrupt, RedisUrl, Sink};
+use crate::transfer::client::RedisClient;
+use crate::transfer::{Chunk, Command, Interrupt, Sink};
 
 /// The maximum number of commands without a reply.
 const MAX_IN_FLIGHT: usize = 1000;
@@ -32,17 +34,17 @@ pub(crate) struct RedisSink {
 }
 
 impl RedisSink {
-    pub(crate) fn new(url: &RedisUrl, interrupt: &Interrupt) -> Result<Self, Failure> {
-        let mut client = RedisClient::connect(url, interrupt)?;
+    pub(crate) fn new(address: &Address, interrupt: &Interrupt) -> Result<Self, Failure> {
+        let mut client = RedisClient::connect(address, interrupt)?;
         let run_id = run_id(&mut client)?;
         // Servers before 5.0 do not know CLIENT ID, and some forbid it.
-        client.send(&words(&[b"CLIENT", b"ID"]))?;
+        client.send(words(&[b"CLIENT", b"ID"]))?;
         let connection = match client.receive()? {
             // In another run the id would belong to another client.
-            RedisReply::Int(number) if !run_id.is_empty() => Some(number),
+            Reply::Int(number) if !run_id.is_empty() => Some(number),
             _ => None,
         };
-        let database = url.database;
+        let database = address.database;
         Ok(Self { client, database, selected: None, in_flight: 0, run_id, connection })
     }
 
@@ -66,11 +68,11 @@ impl RedisSink {
         let kill = words(&[b"CLIENT", b"KILL", b"ID", other.to_string().as_bytes()]);
         // A server with several threads may still be running a command from it.
         for _ in 0..TRIES {
-            self.client.send(&kill)?;
+            self.client.send(kill.clone())?;
             match self.client.receive()? {
-                RedisReply::Int(0) => return Ok(true),
-                RedisReply::Int(_) if interrupt.raised() => return Err(Failure::new("stopped")),
-                RedisReply::Int(_) => std::thread::sleep(PAUSE),
+                Reply::Int(0) => return Ok(true),
+                Reply::Int(_) if interrupt.raised() => return Err(Failure::new("stopped")),
+                Reply::Int(_) => std::thread::sleep(PAUSE),
                 // Some servers forbid CLIENT KILL.
                 _ => break,
             }
@@ -78,7 +80,7 @@ impl RedisSink {
         Ok(false)
     }
 
-    fn send(&mut self, command: &Command) -> Result<(), Failure> {
+    fn send(&mut self, command: Command) -> Result<(), Failure> {
         self.client.send(command)?;
         self.in_flight += 1;
         if self.in_flight >= MAX_IN_FLIGHT { self.receive_pending() } else { Ok(()) }
@@ -87,7 +89,7 @@ impl RedisSink {
     fn receive_pending(&mut self) -> Result<(), Failure> {
         while self.in_flight > 0 {
             self.in_flight -= 1;
-            if let RedisReply::Error(text) = self.client.receive()? {
+            if let Reply::Error(text) = self.client.receive()? {
                 return Err(Failure::new(format!("{}: {text}", self.client.peer())));
             }
         }
@@ -98,12 +100,21 @@ impl RedisSink {
 impl Sink for RedisSink {
     fn put(&mut self, chunk: &Chunk) -> Result<(), Failure> {
         let database = self.database.unwrap_or(chunk.database);
-        if self.selected != Some(database) {
-            self.send(&words(&[b"SELECT", database.to_string().as_bytes()]))?;
+        if self.client.is_cluster() {
+            if database != 0 {
+                let text = format!(
+                    "{}: a cluster has database 0 alone, and a key is in {database}; \
+                     --db chooses a database, redis-cluster://host/0 puts all into 0",
+                    self.client.peer()
+                );
+                return Err(Failure::new(text));
+            }
+        } else if self.selected != Some(database) {
+            self.send(words(&[b"SELECT", database.to_string().as_bytes()]))?;
             self.selected = Some(database);
         }
         for command in chunk.commands(true) {
-            self.send(&command)?;
+            self.send(command)?;
         }
         Ok(())
     }

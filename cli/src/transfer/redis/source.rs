@@ -9,13 +9,14 @@
 use std::collections::{HashSet, VecDeque};
 
 use bytes::Bytes;
+use lsmkv::{Address, Reply};
 
 use super::info::{populated, run_id};
 use super::words;
 use crate::failure::Failure;
-use crate::transfer::client::{RedisClient, RedisReply};
+use crate::transfer::client::{RedisClient, elements_of, text_of};
 use crate::transfer::{
-    Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, Interrupt, RedisUrl, ResumePoint, Source, now_ms,
+    Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, Interrupt, ResumePoint, Source, now_ms,
 };
 
 /// The number of keys per SCAN.
@@ -71,14 +72,14 @@ enum CollectionKind {
 
 impl RedisSource {
     pub(crate) fn new(
-        url: &RedisUrl,
+        address: &Address,
         state: Option<&ResumePoint>,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        let mut client = RedisClient::connect(url, interrupt)?;
+        let mut client = RedisClient::connect(address, interrupt)?;
         let run_id = run_id(&mut client)?;
         let state = state.filter(|state| state.run_id == run_id);
-        let (mut databases, expected) = populated(&mut client, url.database)?;
+        let (mut databases, expected) = populated(&mut client, address.database)?;
         databases.sort_unstable_by(|a, b| b.cmp(a));
         databases.retain(|number| state.is_none_or(|state| *number >= state.database));
         let mut source = Self {
@@ -114,7 +115,9 @@ impl RedisSource {
 
     fn next_database(&mut self) -> Result<bool, Failure> {
         let Some(number) = self.databases.pop() else { return Ok(false) };
-        self.client.call_words(&["SELECT", &number.to_string()])?;
+        if !self.client.is_cluster() {
+            self.client.call_words(&["SELECT", &number.to_string()])?;
+        }
         self.database = number;
         self.cursor = Some(Bytes::from_static(b"0"));
         Ok(true)
@@ -131,10 +134,11 @@ impl RedisSource {
             };
             let count = PAGE_KEYS.to_string();
             let answer =
-                self.client.call(&words(&[b"SCAN", &cursor, b"COUNT", count.as_bytes()]))?;
+                self.client.call(words(&[b"SCAN", &cursor, b"COUNT", count.as_bytes()]))?;
             let (next, keys) = self.cursor_and_items(answer)?;
             let (database, position) = (self.database, Some(cursor.to_vec()));
-            self.resume_point = Some(ResumePoint {
+            // A cursor of a cluster says little once a slot has moved.
+            self.resume_point = (!self.client.is_cluster()).then(|| ResumePoint {
                 database,
                 position,
                 run_id: self.run_id.clone(),
@@ -151,35 +155,35 @@ impl RedisSource {
         }
     }
 
-    fn cursor_and_items(&self, answer: RedisReply) -> Result<(Bytes, Vec<Bytes>), Failure> {
+    fn cursor_and_items(&self, answer: Reply) -> Result<(Bytes, Vec<Bytes>), Failure> {
         let nonsense =
             || Failure::new(format!("{}: this is no answer to SCAN", self.client.peer()));
-        let [cursor, items]: [RedisReply; 2] =
-            answer.array().and_then(|parts| parts.try_into().ok()).ok_or_else(nonsense)?;
-        let items = items.array().ok_or_else(nonsense)?.into_iter().filter_map(RedisReply::text);
-        Ok((cursor.text().ok_or_else(nonsense)?, items.collect()))
+        let [cursor, items]: [Reply; 2] =
+            elements_of(answer).and_then(|parts| parts.try_into().ok()).ok_or_else(nonsense)?;
+        let items = elements_of(items).ok_or_else(nonsense)?.into_iter().filter_map(text_of);
+        Ok((text_of(cursor).ok_or_else(nonsense)?, items.collect()))
     }
 
     /// Fetches type, expiry and length of all keys of a page in one pipeline.
     fn look_up(&mut self, keys: Vec<Bytes>) -> Result<VecDeque<KeyInfo>, Failure> {
         for key in &keys {
             for verb in ["TYPE", "PEXPIRETIME", "STRLEN"] {
-                self.client.send(&words(&[verb.as_bytes(), key]))?;
+                self.client.send(words(&[verb.as_bytes(), key]))?;
             }
         }
         let mut known = VecDeque::with_capacity(keys.len());
         let mut old_server = false;
         for key in keys {
-            let kind = self.client.receive()?.text().unwrap_or_default();
+            let kind = text_of(self.client.receive()?).unwrap_or_default();
             let expire_ms = match self.client.receive()? {
-                RedisReply::Int(at) => u64::try_from(at).unwrap_or(0),
+                Reply::Int(at) => u64::try_from(at).unwrap_or(0),
                 _ => {
                     old_server = true;
                     0
                 }
             };
             let length = match self.client.receive()? {
-                RedisReply::Int(length) => usize::try_from(length).unwrap_or(0),
+                Reply::Int(length) => usize::try_from(length).unwrap_or(0),
                 // The key is not a string.
                 _ => 0,
             };
@@ -196,18 +200,18 @@ impl RedisSource {
     /// Fetches the values of a string and of the strings after it, as many as fit in a chunk.
     fn fetch_values(&mut self, first: &KeyInfo) -> Result<(), Failure> {
         let mut bytes = first.length;
-        self.client.send(&words(&[b"GET", &first.key]))?;
+        self.client.send(words(&[b"GET", &first.key]))?;
         let mut asked = 1;
         for next in self.keys.iter().filter(|next| next.kind == "string") {
             bytes = bytes.saturating_add(next.length);
             if bytes > CHUNK_BYTES {
                 break;
             }
-            self.client.send(&words(&[b"GET", &next.key]))?;
+            self.client.send(words(&[b"GET", &next.key]))?;
             asked += 1;
         }
         for _ in 0..asked {
-            let value = self.client.receive()?.text();
+            let value = text_of(self.client.receive()?);
             self.values.push_back(value);
         }
         Ok(())
@@ -250,10 +254,8 @@ impl RedisSource {
 
     /// The expiry on a server before 7.0, which reports only the remaining time.
     fn expiry_from_pttl(&mut self, key: &[u8]) -> Result<u64, Failure> {
-        Ok(match self.client.call(&words(&[b"PTTL", key]))? {
-            RedisReply::Int(ttl) => {
-                u64::try_from(ttl).map_or(0, |ttl| now_ms().saturating_add(ttl))
-            }
+        Ok(match self.client.call(words(&[b"PTTL", key]))? {
+            Reply::Int(ttl) => u64::try_from(ttl).map_or(0, |ttl| now_ms().saturating_add(ttl)),
             _ => 0,
         })
     }
@@ -287,9 +289,9 @@ impl RedisSource {
         open.position += CHUNK_MEMBERS as u64;
         let to = (open.position - 1).to_string();
         let answer =
-            self.client.call(&words(&[b"LRANGE", &open.key, from.as_bytes(), to.as_bytes()]))?;
+            self.client.call(words(&[b"LRANGE", &open.key, from.as_bytes(), to.as_bytes()]))?;
         let elements: Vec<Bytes> =
-            answer.array().unwrap_or_default().into_iter().filter_map(RedisReply::text).collect();
+            elements_of(answer).unwrap_or_default().into_iter().filter_map(text_of).collect();
         let last = elements.len() < CHUNK_MEMBERS;
         Ok((Body::List(elements), last))
     }
@@ -302,7 +304,7 @@ impl RedisSource {
         };
         let count = CHUNK_MEMBERS.to_string();
         let command = words(&[verb, &open.key, &open.cursor, b"COUNT", count.as_bytes()]);
-        let answer = self.client.call(&command)?;
+        let answer = self.client.call(command)?;
         let (next, items) = self.cursor_and_items(answer)?;
         let last = next == "0";
         open.cursor = next;

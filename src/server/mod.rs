@@ -1,0 +1,50 @@
+//! A store behind the Redis protocol, on threads of its own in the process that opened it.
+//!
+//! The server installs no signal handler, writes to no stream, and chooses no allocator: that is the
+//! program's. Its threads block all signals, and its sockets raise no SIGPIPE.
+//!
+//! - `running`: starts and stops the server; `flusher`, `log`: its helper thread and its messages;
+//! - `event_loop`, `connection`, `input_buffer`, `stream`: threads, connections and sockets;
+//! - `dispatch`, `command_table`, `commands`, `command_batch`, `session_call`: commands;
+//! - `transaction_queue`, `transaction`: MULTI and EXEC;
+//! - `client`, `client_list`: the state of a client, and the part that other threads may read;
+//! - `blocking`, `subscribing`: blocking pops, subscriptions; `mailbox`: messages between threads;
+//! - `scripts`: scripts that take long;
+//! - `monitor`: clients that see the commands of others;
+//! - `output_classes`, `output_limit`: limits on reply buffers;
+//! - `settings`, `counters`, `background_save`, `shared`: the server's state.
+
+mod background_save;
+mod blocking;
+mod client;
+mod client_list;
+mod clock;
+mod command_batch;
+mod command_table;
+mod commands;
+mod connection;
+mod counters;
+mod dispatch;
+mod error_reply;
+mod event_loop;
+mod flusher;
+mod input_buffer;
+mod log;
+mod mailbox;
+mod monitor;
+mod output_classes;
+mod output_limit;
+mod running;
+mod scripts;
+mod session_call;
+mod settings;
+mod shared;
+mod stream;
+mod subscribing;
+mod transaction;
+mod transaction_queue;
+
+pub use commands::process_bytes;
+pub use log::Log;
+pub use running::{RunningServer, ServerConfig};
+pub use stream::Listener;

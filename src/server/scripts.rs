@@ -1,0 +1,123 @@
+//! Scripts that take long leave the event loop.
+//!
+//! Invariant: a script keeps the other clients of its loop waiting for [`BUDGET`] at most. It begins
+//! on the loop, which costs nothing if it is short. One that takes longer is given up there, before
+//! anything of it was visible, and starts again on a thread of its own while its client is blocked.
+//! A script that was slow once starts there at once.
+//!
+//! A client that tracks keys runs its scripts on the loop, because its session must, and so does EXEC.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use crate::commands::Reply;
+use crate::error::{Error, ErrorKind};
+use parking_lot::Mutex;
+
+use super::client::{BlockedState, Client};
+use super::error_reply::error_text;
+use super::mailbox::Message;
+use super::session_call::write_failure;
+use super::shared::Server;
+use super::transaction_queue::arguments_memory;
+use crate::resp::Writer;
+
+/// The time that a script may take on an event loop.
+const BUDGET: Duration = Duration::from_millis(5);
+/// The number of scripts that may run on threads of their own.
+const MAX_THREADS: usize = 64;
+/// The number of slow scripts that are remembered.
+const MAX_REMEMBERED: usize = 1024;
+
+/// The scripts that were slow, and those that run on threads of their own.
+#[derive(Debug, Default)]
+pub(crate) struct SlowScripts {
+    any: AtomicBool,
+    /// Hashes of the text or digest of scripts.
+    known: Mutex<HashSet<u64>>,
+    hasher: RandomState,
+    running: Arc<AtomicUsize>,
+    next_wait: AtomicU64,
+}
+
+impl SlowScripts {
+    fn is_known(&self, script: &[u8]) -> bool {
+        self.any.load(Relaxed) && self.known.lock().contains(&self.hasher.hash_one(script))
+    }
+
+    fn remember(&self, script: &[u8]) {
+        let mut known = self.known.lock();
+        if known.len() >= MAX_REMEMBERED {
+            known.clear();
+        }
+        known.insert(self.hasher.hash_one(script));
+        self.any.store(true, Relaxed);
+    }
+}
+
+/// Counts a thread until it ends.
+struct Running(Arc<AtomicUsize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Runs a command that starts a script, here or on a thread of its own.
+pub(crate) fn run_script(
+    server: &Server,
+    client: &mut Client,
+    argv: &[&[u8]],
+    out: &mut Writer<'_>,
+) {
+    let script = argv.get(1).copied().unwrap_or_default();
+    if !server.slow_scripts.is_known(script) {
+        match client.session.db().script_within(argv, BUDGET) {
+            Ok(Some(reply)) => return out.reply(&reply),
+            Ok(None) => server.slow_scripts.remember(script),
+            Err(error) => return write_failure(server, &error, out),
+        }
+    }
+    run_on_thread(server, client, argv, out);
+}
+
+fn run_on_thread(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Writer<'_>) {
+    let slow = &server.slow_scripts;
+    let running = Running(Arc::clone(&slow.running));
+    if slow.running.fetch_add(1, Relaxed) >= MAX_THREADS {
+        return out.error("BUSY too many slow scripts run; try again later. SCRIPT KILL ends one.");
+    }
+    let (db, mailboxes) = (client.session.db().clone(), Arc::clone(&server.mailboxes));
+    let (to, wait) = (client.info.handle, slow.next_wait.fetch_add(1, Relaxed));
+    let words: Vec<Vec<u8>> = argv.iter().map(|word| word.to_vec()).collect();
+    let work = move || {
+        let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        let reply = match catch_unwind(AssertUnwindSafe(|| db.command(&argv))) {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(error)) => Reply::Error(error_text(&error)),
+            Err(_) => {
+                let error = Error::new(ErrorKind::Panic, "a script panicked");
+                db.degrade(&error);
+                Reply::Error(error_text(&error))
+            }
+        };
+        drop((db, running));
+        mailboxes.post(to.event_loop, Message::ScriptDone { to, wait, reply });
+    };
+    let spawned = crate::sync::spawn("lsmkv-script", work);
+    if let Err(error) = spawned {
+        return out.error(&format!("BUSY there is no thread for the script: {error}"));
+    }
+    client.blocked = Some(BlockedState {
+        pop: None,
+        script: Some(wait),
+        deadline: None,
+        timeout_reply: Reply::Nil,
+        memory_bytes: arguments_memory(argv.iter().copied()),
+    });
+}
