@@ -366,24 +366,17 @@ fn story(steps: &[Step]) {
     assert_eq!(db.check().unwrap(), [""; 0]);
 }
 
+/// The number of random stories; LSMKV_STRING_STORIES asks for more.
+fn stories() -> u32 {
+    std::env::var("LSMKV_STRING_STORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
+}
+
 proptest! {
-    #![proptest_config(Config { cases: 60, failure_persistence: None, ..Config::default() })]
+    #![proptest_config(Config { cases: stories(), failure_persistence: None, ..Config::default() })]
 
     #[test]
     fn strings_in_chunks_are_the_strings_they_would_be_whole(
         steps in prop::collection::vec(step(), 1..60),
-    ) {
-        story(&steps);
-    }
-}
-
-proptest! {
-    #![proptest_config(Config { cases: 5000, failure_persistence: None, ..Config::default() })]
-
-    #[test]
-    #[ignore = "minutes: the long form of the test above"]
-    fn strings_in_chunks_are_the_strings_they_would_be_whole_for_long(
-        steps in prop::collection::vec(step(), 1..120),
     ) {
         story(&steps);
     }
