@@ -44,6 +44,12 @@ fn compile(source: &str, scratch: &Path, linked: Linked, standard: &str) -> Path
     if !cfg!(feature = "scripting") {
         command.arg("-DWITHOUT_SCRIPTS");
     }
+    if !cfg!(feature = "server") {
+        command.arg("-DWITHOUT_SERVER");
+    }
+    if !cfg!(feature = "remote") {
+        command.arg("-DWITHOUT_REMOTE");
+    }
     match linked {
         Linked::Shared => command.arg("-L").arg(library_path(scratch)).arg("-llsmkv"),
         Linked::Static => command.arg(built("liblsmkv.a")),
@@ -64,7 +70,7 @@ fn runs(source: &str, linked: Linked, standard: &str) {
 }
 
 /// What is the same however the library is linked. The others load it, fork or take long.
-const ANY_LINKAGE: [&str; 14] = [
+const ANY_LINKAGE: [&str; 15] = [
     "strings",
     "misuse",
     "values",
@@ -79,6 +85,7 @@ const ANY_LINKAGE: [&str; 14] = [
     "messages",
     "damage",
     "processes",
+    "serving",
 ];
 
 /// The programs of [`ANY_LINKAGE`] for what the library was built with.

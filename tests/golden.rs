@@ -4,7 +4,7 @@
 //! `LSMKV_MAKE_GOLDEN=DIR cargo test --test golden make` writes the stores of this build to `DIR`.
 //! A store in tests/testdata/stores never changes: a new format gets new directories.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
-#![allow(clippy::indexing_slicing, reason = "a test may")]
+#![allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a test may")]
 
 use std::path::{Path, PathBuf};
 
@@ -248,4 +248,63 @@ fn make_golden_stores() {
             copy_files(&dir, &Path::new(&target).join(name));
         }
     }
+}
+
+/// A store of format 2 from before strings had chunks: its large strings are in their records.
+const WHOLE_STRINGS: &str = "format-2-whole-strings";
+
+/// The bytes of a large string, which compress well and differ from place to place.
+fn large(len: usize) -> Vec<u8> {
+    (0..len).map(|at| if at % 64 == 0 { (at / 64 % 251) as u8 } else { b'a' }).collect()
+}
+
+/// The length of the bitmap `large:bits`.
+const BITMAP_BYTES: usize = 300_000;
+
+fn write_whole_strings(db: &Db) {
+    for len in [65_536, 65_537, 200_000] {
+        db.set(format!("large:{len}").as_bytes(), &large(len)).unwrap();
+    }
+    db.setbit(b"large:bits", 7, true).unwrap();
+    db.setbit(b"large:bits", BITMAP_BYTES as u64 * 8 - 1, true).unwrap();
+    run(db, "PEXPIREAT large:200000 4102444800000");
+}
+
+fn check_whole_strings(db: &Db) {
+    for len in [65_536, 65_537, 200_000] {
+        let key = format!("large:{len}").into_bytes();
+        assert_eq!(db.strlen(&key).unwrap(), len as i64);
+        assert!(db.get(&key).unwrap().unwrap() == large(len), "{len}");
+        assert_eq!(db.getrange(&key, 64, 130).unwrap(), large(len)[64..=130]);
+    }
+    assert_eq!(ask(db, "PEXPIRETIME large:200000"), "4102444800000");
+    assert_eq!(ask(db, "STRLEN large:bits"), BITMAP_BYTES.to_string());
+    assert_eq!(ask(db, "BITCOUNT large:bits"), "2");
+    assert_eq!(ask(db, "BITPOS large:bits 1 1"), (BITMAP_BYTES * 8 - 1).to_string());
+    assert_eq!(db.check().unwrap(), [""; 0]);
+}
+
+#[test]
+fn large_strings_in_their_records_answer_alike_and_change_as_others_do() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join(WHOLE_STRINGS);
+    copy_files(&directory(WHOLE_STRINGS), &dir);
+    check_whole_strings(&Db::open(&dir, Options { read_only: true, ..options() }).unwrap());
+    let db = Db::open(&dir, options()).unwrap();
+    check_whole_strings(&db);
+    // Each change goes back, so that every reader finds what was written first.
+    db.setbit(b"large:bits", 1_000_000, true).unwrap();
+    db.setbit(b"large:bits", 1_000_000, false).unwrap();
+    db.setrange(b"large:200000", 100_000, b"other").unwrap();
+    db.setrange(b"large:200000", 100_000, &large(200_000)[100_000..100_005]).unwrap();
+    db.rename(b"large:65537", b"renamed").unwrap();
+    db.rename(b"renamed", b"large:65537").unwrap();
+    check_whole_strings(&db);
+    db.compact().unwrap();
+    check_whole_strings(&db);
+    db.close().unwrap();
+    check_whole_strings(&Db::open(&dir, options()).unwrap());
+    let fresh = Db::open(":memory:", options()).unwrap();
+    write_whole_strings(&fresh);
+    check_whole_strings(&fresh);
 }

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 
+use crate::encoding::chunked::{Chunks, is_chunked};
 use crate::encoding::keys::{Prefix, Space, after_prefix, meta_key, prefix, row_key, score_key};
 use crate::encoding::keys::{SPACE_BYTES, split_meta_key};
 use crate::encoding::meta::{Body, Header, Type};
@@ -86,6 +87,9 @@ impl Check {
     }
 
     fn record(&mut self, name: &str, space: Space, key: &[u8], record: &[u8]) -> Result<()> {
+        if Header::decode(record).is_ok() && is_chunked(record) {
+            return self.string(name, space, key, record);
+        }
         let decoded = Header::decode(record).and_then(|header| match header.kind {
             Type::String => Ok(None),
             kind => Body::decode(kind, record).map(|body| Some((kind, body))),
@@ -99,8 +103,8 @@ impl Check {
             }
         };
         let version = body.version().unwrap_or_default();
-        if body.version().is_some() && !self.versions.insert(version) {
-            self.problem(name, || format!("version {version} is another key's too"));
+        if body.version().is_some() {
+            self.claim(name, version);
         }
         let prefix = prefix(space, key, version);
         let is_counted = version >= self.counted_from;
@@ -119,6 +123,48 @@ impl Check {
                 Ok(())
             }
         }
+    }
+
+    /// Notes that a key has a version, which no other key may have.
+    fn claim(&mut self, name: &str, version: u64) {
+        if !self.versions.insert(version) {
+            self.problem(name, || format!("version {version} is another key's too"));
+        }
+    }
+
+    /// Checks a string in chunks: each row belongs to the string, and none was lost.
+    fn string(&mut self, name: &str, space: Space, key: &[u8], record: &[u8]) -> Result<()> {
+        let chunks = match Chunks::decode(record) {
+            Ok(chunks) => chunks,
+            Err(why) => {
+                self.problem(name, || why.to_string());
+                return Ok(());
+            }
+        };
+        self.claim(name, chunks.version);
+        let prefix = prefix(space, key, chunks.version);
+        let mut rows = range(&self.reader, DATA, &prefix, after_prefix(&prefix))?;
+        let mut count = 0;
+        while rows.valid() {
+            count += 1;
+            let index = rows.key().get(prefix.len()..).and_then(|it| it.try_into().ok());
+            let index = index.map(u64::from_be_bytes);
+            let len = rows.value().len() as u64;
+            let begin = index.and_then(|index| index.checked_mul(chunks.chunk_bytes()));
+            let end = begin.and_then(|begin| begin.checked_add(len));
+            let fits = (1..=chunks.chunk_bytes()).contains(&len);
+            if !fits || end.is_none_or(|end| end > chunks.len) {
+                let text = || format!("the row of chunk {index:?} does not fit into it");
+                self.problem(name, text);
+            }
+            rows.next()?;
+        }
+        if count != chunks.rows {
+            let (stated, len) = (chunks.rows, chunks.len);
+            let text = || format!("its {len} bytes are in {stated} chunks, it has {count} of them");
+            self.problem(name, text);
+        }
+        Ok(())
     }
 
     /// Checks that the data tree has as many rows as the record and the engine say.

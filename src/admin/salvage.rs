@@ -1,12 +1,14 @@
 //! Makes a new store from what can be read of a damaged one.
 //!
-//! The new store is sound for the engine: every byte of it has its checksum. A collection may still
-//! be incomplete: members may be lost while the record says how many there were. [`Db::check`]
+//! The new store is sound for the engine: every byte of it has its checksum. A collection or a large
+//! string may still be incomplete: rows may be lost while the record says how many there were. [`Db::check`]
 //! finds such keys; a repair copies what is there into a fresh store.
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
+
+use bytes::Bytes;
 
 use crate::encoding::expiry::PROPERTY;
 use crate::encoding::keys::{Row, split_meta_key, split_row_key};
@@ -22,6 +24,7 @@ use crate::keyspace::trees::{DATA, META};
 use crate::options::Options;
 use crate::reclaim::filters::Reclaim;
 use crate::txn::Db;
+use crate::types::StringValue;
 
 struct Watcher<F> {
     progress: F,
@@ -96,6 +99,18 @@ impl Db {
         let fs: Arc<dyn crate::engine::FileSystem> = Arc::new(RealFs);
         let mut watcher = Watcher { progress, scored: HashSet::new(), lists: HashSet::new() };
         salvage(&fs, dir.as_ref(), out.as_ref(), &config, &mut watcher)
+    }
+}
+
+impl Db {
+    /// The value of a string with zeros for the chunks that were lost, and the number of those;
+    /// `None` if there is no such string. [`Db::get`] fails if a chunk was lost.
+    pub fn salvaged_string(&self, key: &[u8]) -> Result<Option<(Bytes, u64)>> {
+        self.read(|tx| match tx.string(key)? {
+            Some(StringValue::Chunked(string)) => string.read_remains(tx).map(Some),
+            Some(StringValue::Whole(value)) => Ok(Some((value, 0))),
+            None => Ok(None),
+        })
     }
 }
 

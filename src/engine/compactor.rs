@@ -15,6 +15,7 @@ use crate::engine::entry::{MAX_SEQUENCE, bound};
 use crate::engine::files::FileNumber;
 use crate::engine::handle::Engine;
 use crate::engine::iter::source::{LevelCursor, Source};
+use crate::engine::release::release;
 use crate::engine::snapshot::SnapshotPin;
 use crate::engine::sstable::CacheFill;
 use crate::engine::version::{FileMeta, LEVELS, Levels, TableFile, VersionEdit};
@@ -160,6 +161,9 @@ impl Core {
             Plan::Drop { level, files } => self.run_drop(&job, *level, files)?,
         }
         self.work.note_progress();
+        let files = job.plan.files().map(|(_, file)| Arc::clone(file)).collect();
+        drop(job);
+        release(files);
         Ok(())
     }
 

@@ -41,6 +41,7 @@ mod open_files;
 mod rank;
 mod reader;
 mod recovery;
+mod release;
 pub mod reserve;
 mod salvage;
 mod sampler;

@@ -131,6 +131,30 @@ fn identity_of(stat: &Stat) -> FileIdentity {
     (stat.st_dev, stat.st_ino)
 }
 
+/// The process that holds the lock of a file or directory, as far as the system tells.
+pub(super) fn holder(path: &Path) -> Option<u32> {
+    let identity = identity_at(path).ok()??;
+    if HELD.holds(&identity) {
+        return Some(std::process::id());
+    }
+    // A file system that shows other device numbers than it has is not found here.
+    holder_in(&std::fs::read_to_string("/proc/locks").ok()?, identity)
+}
+
+/// Finds the holder in the system's list of locks. Its lines have a number, the kind of lock, two
+/// words, the process, and device and inode as `major:minor:inode`.
+fn holder_in(locks: &str, (device, inode): FileIdentity) -> Option<u32> {
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let place = format!("{major:02x}:{minor:02x}:{inode}");
+    locks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            [_, "FLOCK", _, _, process, found, ..] if *found == place => process.parse().ok(),
+            _ => None,
+        }
+    })
+}
+
 #[derive(Debug)]
 struct DirectoryLock {
     identity: FileIdentity,
@@ -181,6 +205,30 @@ mod tests {
     use std::process::Command;
 
     const PROBED_PATH: &str = "LSMKV_TEST_LOCK_PROBE";
+
+    #[test]
+    fn the_holder_of_a_lock_is_found_in_the_systems_list() {
+        let locks = "1: POSIX  ADVISORY  WRITE 7 fe:00:5603337 0 EOF\n\
+                     1: -> FLOCK  ADVISORY  WRITE 8 fe:00:5603337 0 EOF\n\
+                     2: FLOCK  ADVISORY  WRITE 17931 fe:00:5603337 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 9 fe:01:5603338 0 EOF\n\
+                     4: FLOCK";
+        let device = rustix::fs::makedev(0xfe, 0);
+        assert_eq!(holder_in(locks, (device, 5_603_337)), Some(17931));
+        assert_eq!(holder_in(locks, (device, 5_603_338)), None);
+        assert_eq!(holder_in("", (device, 1)), None);
+    }
+
+    #[test]
+    fn this_process_is_known_as_the_holder() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("LOCK");
+        assert_eq!(holder(&path), None);
+        let guard = acquire(&path).unwrap();
+        assert_eq!(holder(&path), Some(std::process::id()));
+        drop(guard);
+        assert_eq!(holder(&path), None);
+    }
 
     fn is_refused(path: &Path) -> bool {
         match acquire(path) {

@@ -122,6 +122,10 @@ impl FileSystem for RealFs {
     fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn LockGuard>> {
         lock::acquire_dir(dir)
     }
+
+    fn lock_holder(&self, path: &Path) -> Option<u32> {
+        lock::holder(path)
+    }
 }
 
 #[derive(Debug)]

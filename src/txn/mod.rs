@@ -6,7 +6,8 @@
 //!   `touched`: the keys that a transaction depends on;
 //! - `store`: what all handles share; `dependents`: what a close of the store ends first; `stripes`:
 //!   locks by key; `execution`: reads, writes, commits;
-//! - `snapshot`: read points that stay; `running`, `transaction`: transactions; `watch`: WATCH;
+//! - `snapshot`: read points that stay; `frozen`: rows that an iterator reads later; `running`,
+//!   `transaction`: transactions; `watch`: WATCH;
 //! - `script`: how a script runs, under the locks of its keys or alone; `script_locks`: which locks
 //!   slow scripts hold;
 //! - `conflicts`, `revalidation`: whether a key was changed meanwhile;
@@ -20,6 +21,7 @@ pub(crate) mod db;
 mod delivery;
 mod dependents;
 pub(crate) mod execution;
+mod frozen;
 mod outgoing;
 mod overlay;
 mod pending_write;
@@ -47,6 +49,7 @@ pub use db::Db;
 #[cfg(feature = "server")]
 pub(crate) use dependents::Dependent;
 pub(crate) use execution::Done;
+pub(crate) use frozen::FrozenRows;
 pub(crate) use outgoing::Origin;
 pub(crate) use record::Record;
 pub use ticket::Ticket;

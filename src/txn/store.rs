@@ -16,6 +16,7 @@ use crate::keyspace::reclaimed::RemovedTotals;
 use crate::keyspace::scan_cursors::ScanCursors;
 use crate::keyspace::script_limits::ScriptLimits;
 use crate::keyspace::spaces::Spaces;
+use crate::keyspace::string_layout::StringLayout;
 use crate::messages::Hub;
 use crate::options::SyncMode;
 use crate::txn::conflicts::Conflicts;
@@ -49,6 +50,7 @@ pub(crate) struct StoreParts {
     pub(crate) cleaner: CleanerState,
     pub(crate) limits: Limits,
     pub(crate) packing: PackingLimits,
+    pub(crate) strings: StringLayout,
     pub(crate) cursors: ScanCursors,
     pub(crate) sync: SyncMode,
     pub(crate) txn_max_bytes: usize,
@@ -121,6 +123,12 @@ impl Store {
     /// How large a collection may be to be stored inside its record.
     pub(crate) fn packing(&self) -> PackingLimits {
         self.parts.packing
+    }
+
+    /// Which strings are kept in chunks.
+    #[inline]
+    pub(crate) fn strings(&self) -> StringLayout {
+        self.parts.strings
     }
 
     /// The mapping of database numbers to spaces.

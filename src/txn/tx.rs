@@ -373,6 +373,11 @@ impl<'a> Tx<'a> {
         self.overlay.spilled.push(prefix);
     }
 
+    /// The prefixes of rows that are newer than the read point.
+    pub(super) fn spilled(&self) -> &[Prefix] {
+        &self.overlay.spilled
+    }
+
     /// The reader for a physical key and the rows of its collection.
     #[inline]
     pub(super) fn reader_for(&self, key: &[u8]) -> Result<Cow<'_, Reader>> {

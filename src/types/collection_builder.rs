@@ -95,11 +95,11 @@ impl<'s> CollectionBuilder<'s> {
         self.rows.bytes()
     }
 
-    /// Writes the row of a list's element. Such rows are not counted.
-    pub(crate) fn put_element(&mut self, index: &[u8], element: &[u8]) -> Result<()> {
+    /// Writes a row that is not counted: an element of a list, or a chunk of a string.
+    pub(crate) fn put_plain(&mut self, index: &[u8], value: &[u8]) -> Result<()> {
         let row = row_key(&self.prefix, index);
-        self.make_room(&row, element)?;
-        self.rows.put(DATA, &row, element);
+        self.make_room(&row, value)?;
+        self.rows.put(DATA, &row, value);
         Ok(())
     }
 
@@ -195,6 +195,12 @@ impl<'s> CollectionBuilder<'s> {
         header: Header,
         body: &Body,
     ) -> Result<()> {
+        self.finish_rows(tx)?;
+        tx.put_record(key, encode_collection(header, body))
+    }
+
+    /// Leaves the rows to the transaction. A record that it writes has to name them.
+    pub(crate) fn finish_rows(self, tx: &mut Tx<'s>) -> Result<()> {
         for row in self.rows.operations() {
             let row = row?;
             let value = Bytes::copy_from_slice(row.value);
@@ -206,7 +212,7 @@ impl<'s> CollectionBuilder<'s> {
         if self.spilled {
             tx.note_spilled(self.prefix);
         }
-        tx.put_record(key, encode_collection(header, body))
+        Ok(())
     }
 }
 

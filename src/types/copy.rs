@@ -1,10 +1,11 @@
 //! RENAME, COPY, MOVE: a key's value under another name or in another database.
 //!
-//! A string, or a packed collection that may stay packed, is copied as one record. Rows contain the
+//! A string without rows, or a packed collection that may stay packed, is copied as one record. Rows contain the
 //! key, so they are written again under a new version while they are walked: the time grows with
 //! the number of members, the memory is bounded (see `collection_builder`). The old rows are left
 //! alone: no record names them any more.
 
+use crate::encoding::chunked::{Chunks, StringBody};
 use crate::encoding::keys::{after_prefix, prefix, row_key};
 use crate::encoding::meta::{Body, Type, is_packed};
 use crate::encoding::packed::Packed;
@@ -114,8 +115,7 @@ impl Tx<'_> {
             return self.on_database(database, |tx| tx.put_copy(to, header, packed));
         }
         if header.kind == Type::String {
-            let bytes = record.bytes.to_vec();
-            return self.on_database(database, |tx| tx.put_record(to, bytes));
+            return self.duplicate_string(key, record, database, to);
         }
         let (body, space) = (record.body(key)?, self.space());
         let source = prefix(space, key, body.version().unwrap_or_default());
@@ -126,7 +126,7 @@ impl Tx<'_> {
                 let first = row_key(&source, &head.to_be_bytes());
                 let end = row_key(&source, &tail.to_be_bytes());
                 tx.each_row(DATA, &source, (&first, Some(&end)), |index, element| {
-                    build.put_element(index, element)
+                    build.put_plain(index, element)
                 })?;
                 let copied = Body::Span { version: build.version(), head, tail };
                 return build.finish(tx, to, header, &copied);
@@ -140,6 +140,42 @@ impl Tx<'_> {
             }
             build.finish_members(tx, to, header, body.size())
         })
+    }
+
+    /// Copies a string, into the form that the store's options ask for.
+    fn duplicate_string(
+        &mut self,
+        key: &[u8],
+        record: &Record,
+        database: u32,
+        to: &[u8],
+    ) -> Result<()> {
+        let (expire_ms, space) = (record.header.expire_ms, self.space());
+        let body = record.clone().into_string(key)?;
+        let large = body.bytes() > self.store().strings().inline_bytes;
+        match body {
+            StringBody::Chunked(chunks) if large => {
+                let source = prefix(space, key, chunks.version);
+                self.on_database(database, |tx| {
+                    let mut build = tx.build_collection(to)?;
+                    let end = after_prefix(&source);
+                    tx.each_row(DATA, &source, (&source, end.as_deref()), |index, chunk| {
+                        build.put_plain(index, chunk)
+                    })?;
+                    let copied = Chunks { version: build.version(), ..chunks };
+                    build.finish_rows(tx)?;
+                    tx.put_record(to, copied.encode(record.header))
+                })
+            }
+            StringBody::Whole(_) if !large => {
+                let bytes = record.bytes.to_vec();
+                self.on_database(database, |tx| tx.put_record(to, bytes))
+            }
+            _ => {
+                let value = self.value_of(key, record.clone())?;
+                self.on_database(database, |tx| tx.put_string(to, &value, expire_ms))
+            }
+        }
     }
 
     /// Visits the sub keys and values of the rows of `[lower, upper)`, which begin with `source`.
@@ -204,7 +240,7 @@ mod tests {
             let Some(record) = tx.record(key)? else { return Ok(None) };
             let mut rows = Vec::new();
             if record.header.kind == Type::String {
-                rows.push(record.value().to_vec());
+                rows.push(tx.value_of(key, record.clone())?.to_vec());
             } else {
                 let prefix = prefix(tx.space(), key, record.body(key)?.version().unwrap());
                 for tree in [DATA, SCORE] {

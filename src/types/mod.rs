@@ -53,6 +53,7 @@ pub use list::{InsertPosition, Search, Side};
 pub use scan::{Page, ScanOptions};
 pub(crate) use set::SetOperation;
 pub use sort::{SortBy, SortOptions};
+pub(crate) use string::chunks::StringValue;
 pub(crate) use string::common_subsequence;
 pub use string::{Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions, SetOutcome};
 pub use zset::{Aggregate, By, Combine, End, ZAdd, ZRange};

@@ -57,7 +57,7 @@ impl Claim {
             return Ok(());
         }
         let path = lock_path(&self.dir);
-        let guard = self.fs.lock(&path).map_err(|e| lock_error(&self.dir, &path, &e))?;
+        let guard = self.fs.lock(&path).map_err(|e| lock_error(&*self.fs, &self.dir, &path, &e))?;
         // The lock of the directory is released only now.
         self.lock = Some(guard);
         (self.has_file, self.created_file) = (true, true);
@@ -116,31 +116,43 @@ fn lock_existing(fs: &dyn FileSystem, dir: &Path) -> Result<Locked> {
     let has_file = || fs.exists(&path).map_err(|e| Error::io("look for", &path, &e));
     for _ in 0..MAX_ATTEMPTS {
         if has_file()? {
-            let guard = fs.lock(&path).map_err(|e| lock_error(dir, &path, &e))?;
+            let guard = fs.lock(&path).map_err(|e| lock_error(fs, dir, &path, &e))?;
             return Ok((Some(guard), true));
         }
-        let guard = fs.lock_dir(dir).map_err(|e| lock_error(dir, dir, &e))?;
+        let guard = fs.lock_dir(dir).map_err(|e| lock_error(fs, dir, dir, &e))?;
         // A writer may have created the file and released the directory before we locked it.
         if !has_file()? {
             return Ok((Some(guard), false));
         }
     }
-    Err(busy(dir))
+    Err(busy(dir, None))
 }
+
+/// How several processes use one store.
+const SHARE: &str =
+    "it can serve the store (lsmkv_serve, lsmkv serve) to others, which open its address";
 
 /// Locks the directory of a store for reading, and creates nothing.
 pub(crate) fn lock_to_read(fs: &dyn FileSystem, dir: &Path) -> Result<Option<Box<dyn LockGuard>>> {
     lock_existing(fs, dir).map(|(guard, _)| guard)
 }
 
-fn lock_error(dir: &Path, path: &Path, error: &std::io::Error) -> Error {
+fn lock_error(fs: &dyn FileSystem, dir: &Path, path: &Path, error: &std::io::Error) -> Error {
     match error.kind() {
-        std::io::ErrorKind::WouldBlock => busy(dir),
+        std::io::ErrorKind::WouldBlock => busy(dir, fs.lock_holder(path)),
         _ => Error::io("lock", path, error),
     }
 }
 
-fn busy(dir: &Path) -> Error {
-    let message = format!("{}: the store is open in this or another process", dir.display());
+/// The error for a store that is open already, with its holder if that is known.
+fn busy(dir: &Path, holder: Option<u32>) -> Error {
+    let (who, advice) = match holder {
+        Some(process) if process == std::process::id() => {
+            ("this process".to_owned(), "use the handle that is open, or close it first")
+        }
+        Some(process) => (format!("process {process}"), SHARE),
+        None => ("this or another process".to_owned(), SHARE),
+    };
+    let message = format!("the store is open in {who}; {advice}: {}", dir.display());
     Error::new(ErrorKind::Busy, message)
 }

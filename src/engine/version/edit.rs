@@ -36,13 +36,15 @@ use super::file::FileMeta;
 const HASH_SEED: u64 = 1;
 /// The feature of stores whose logs and tables may hold entries that have a weight.
 const COUNTED_ROWS: u64 = 2;
+/// The feature of stores whose large strings are in chunks.
+const CHUNKED_STRINGS: u64 = 4;
 /// The feature of stores that shorten the bounds of tables.
 const SHORTENED_BOUNDS: u64 = 8;
 /// The feature of manifests with tables whose smallest key was raised. Only an edit that adds such a
 /// table has it.
 const RAISED_BOUNDS: u64 = 16;
 /// The features of the stores that this code writes.
-const FEATURES: u64 = HASH_SEED | SHORTENED_BOUNDS;
+const FEATURES: u64 = HASH_SEED | CHUNKED_STRINGS | SHORTENED_BOUNDS;
 /// All features that this code knows.
 const KNOWN_FEATURES: u64 = FEATURES | COUNTED_ROWS | RAISED_BOUNDS;
 
@@ -281,12 +283,23 @@ mod tests {
         }
     }
 
+    /// A library that does not know chunks must refuse the store, not only the keys.
+    #[test]
+    fn a_complete_state_names_the_feature_of_strings_in_chunks() {
+        let seed = Some(HashSeed::from_raw(7));
+        let bytes = VersionEdit { hash_seed: seed, ..VersionEdit::default() }.encode();
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(reader.u8(), Some(7));
+        assert_ne!(reader.varint().unwrap() & 4, 0);
+        assert_eq!(VersionEdit::default().encode(), []);
+    }
+
     #[test]
     fn an_unknown_feature_is_told_apart_from_damage() {
         let mut bytes = vec![7];
-        put_varint(&mut bytes, HASH_SEED | 36);
+        put_varint(&mut bytes, HASH_SEED | 96);
         bytes.extend_from_slice(&[200, 1, 2, 3]);
-        assert_eq!(VersionEdit::decode(&bytes), Err(BadEdit::Features(36)));
+        assert_eq!(VersionEdit::decode(&bytes), Err(BadEdit::Features(96)));
         assert_eq!(VersionEdit::decode(&[200, 1, 2, 3]), Err(BadEdit::Malformed));
     }
 }

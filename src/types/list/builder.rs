@@ -18,7 +18,7 @@ impl ListBuilder<'_> {
     /// Adds an element at the end.
     pub(crate) fn push(&mut self, tx: &Tx<'_>, element: &[u8]) -> Result<()> {
         tx.store().limits().check_value(element)?;
-        self.build.put_element(&self.tail.to_be_bytes(), element)?;
+        self.build.put_plain(&self.tail.to_be_bytes(), element)?;
         self.tail = self.tail.saturating_add(1);
         Ok(())
     }
