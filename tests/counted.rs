@@ -129,10 +129,33 @@ fn counts_and_selections_look_at_few_blocks_whatever_the_number_of_rows() {
                 reader.select(DATA, b"", b"", (n * 7919) % rows).unwrap().unwrap();
             }));
         }
-        // A count reads a block at each end, to find the end and to add up. A selection counts all,
-        // counts again up to a place near, perhaps corrects that once, and walks.
-        assert!(counted <= 4 * sources, "{counted} blocks of {sources} sources, {rows} rows");
-        assert!(selected <= 16 * sources, "{selected} blocks of {sources} sources, {rows} rows");
+        // A count reads a block at each end. A selection counts all, counts again up to a place near,
+        // perhaps corrects that, and walks.
+        assert!(counted <= 2 * sources, "{counted} blocks of {sources} sources, {rows} rows");
+        assert!(selected <= 8 * sources, "{selected} blocks of {sources} sources, {rows} rows");
         println!("{rows} rows, {sources} sources: {counted} and {selected} blocks");
     }
+}
+
+#[test]
+fn sums_take_less_than_a_fiftieth_of_the_tables() {
+    let size = |counted: bool| {
+        let fs = MemFs::new();
+        let engine = open(&fs, &Options { background_threads: 0, ..Options::default() });
+        for n in (0..20_000).step_by(50) {
+            write(&engine, |batch| {
+                for n in n..n + 50 {
+                    match counted {
+                        true => batch.put_absent(DATA, &row(n), b"12345678"),
+                        false => batch.put(DATA, &row(n), b"12345678"),
+                    }
+                }
+            });
+        }
+        engine.compact().unwrap();
+        engine.stats().trees[DATA.index()].levels.iter().map(|level| level.bytes).sum::<u64>()
+    };
+    let (plain, counted) = (size(false), size(true));
+    println!("{plain} bytes, {counted} with counted rows");
+    assert!(counted * 50 < plain * 51, "{counted} bytes instead of {plain}");
 }

@@ -343,7 +343,6 @@ fn words(write: &Write) -> Option<Vec<Vec<u8>>> {
 }
 
 /// Runs the commands given as their number of words and these words; errors are not its own.
-#[cfg(feature = "scripting")]
 const SCRIPT: &[u8] = b"local at = 1
     while at <= #ARGV do
         local count, words = tonumber(ARGV[at]), {}
@@ -377,24 +376,19 @@ fn together(db: &Db, model: &mut Model, writes: &[Write], exec: bool) {
         }
     }
     let mut session = db.session();
+    let mut call = |words: &[Vec<u8>]| session.command(&refs(words)).unwrap();
     if exec || cfg!(not(feature = "scripting")) {
-        session.command(&[b"MULTI"]).unwrap();
-        for words in &commands {
-            session.command(&refs(words)).unwrap();
-        }
-        session.command(&[b"EXEC"]).unwrap();
-        return;
-    }
-    #[cfg(feature = "scripting")]
-    {
+        call(&[b"MULTI".to_vec()]);
+        commands.iter().for_each(|words| drop(call(words)));
+        call(&[b"EXEC".to_vec()]);
+    } else {
         let mut words: Vec<Vec<u8>> =
             [&b"EVAL"[..], SCRIPT, b"3", b"z", b"h", b"s"].map(<[u8]>::to_vec).to_vec();
         for command in commands {
             words.push(command.len().to_string().into_bytes());
             words.extend(command);
         }
-        let reply = session.command(&refs(&words)).unwrap();
-        assert_eq!(format!("{reply:?}"), "Nil");
+        assert_eq!(format!("{:?}", call(&words)), "Nil");
     }
 }
 
