@@ -28,8 +28,7 @@ fn no_write_waits_for_a_compaction_by_hand() {
     let (writes, keys) = (megabytes * 1000, megabytes * 3000);
     let options = Options {
         memory_budget: 8 << 20,
-        // About five seconds, whatever the size.
-        compaction_rate_limit: (u64::from(megabytes) << 20) / 5,
+        compaction_rate_limit: 6 << 20,
         background_threads: 2,
         ..Options::default()
     };
