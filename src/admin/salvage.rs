@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::encoding::chunked::{Chunks, is_chunked};
 use crate::encoding::expiry::PROPERTY;
 use crate::encoding::keys::{Row, split_meta_key, split_row_key};
 use crate::encoding::meta::{Body, Header, Type};
@@ -30,8 +31,8 @@ struct Watcher<F> {
     progress: F,
     /// The versions of sorted sets.
     scored: HashSet<u64>,
-    /// The versions of lists, whose rows are not counted.
-    lists: HashSet<u64>,
+    /// The versions of lists and of strings in chunks, whose rows are not counted.
+    uncounted: HashSet<u64>,
 }
 
 impl<F: FnMut(u64, u64) -> Result<()>> Observer for Watcher<F> {
@@ -52,8 +53,8 @@ impl<F: FnMut(u64, u64) -> Result<()>> Observer for Watcher<F> {
 
     /// Counts the rows of hashes, sets and sorted sets. Their versions are older than the new store.
     fn is_counted(&mut self, tree: TreeId, key: &[u8], _value: &[u8]) -> bool {
-        let is_element = |row: Row<'_>| self.lists.contains(&row.version);
-        tree != META && !split_row_key(key).is_some_and(is_element)
+        let is_uncounted = |row: Row<'_>| self.uncounted.contains(&row.version);
+        tree != META && !split_row_key(key).is_some_and(is_uncounted)
     }
 
     fn counted_from(&self, _newest: Sequence) -> Sequence {
@@ -69,13 +70,15 @@ impl<F> Watcher<F> {
     /// Notes the version that a record names.
     fn note_version(&mut self, record: &[u8]) {
         let Ok(header) = Header::decode(record) else { return };
-        let versions = match header.kind {
-            Type::ZSet => &mut self.scored,
-            Type::List => &mut self.lists,
-            _ => return,
-        };
-        let body = Body::decode(header.kind, record).ok();
-        versions.extend(body.and_then(|body| body.version()));
+        let version = || Body::decode(header.kind, record).ok().and_then(|body| body.version());
+        match header.kind {
+            Type::ZSet => self.scored.extend(version()),
+            Type::List => self.uncounted.extend(version()),
+            Type::String if is_chunked(record) => {
+                self.uncounted.extend(Chunks::decode(record).map(|chunks| chunks.version));
+            }
+            _ => {}
+        }
     }
 }
 
@@ -97,7 +100,7 @@ impl Db {
         let reclaim = Arc::new(Reclaim::new(Arc::new(ReadClock::new(Arc::new(RealClock)))));
         let config = EngineConfig { options: limits.widen(options), trees: reclaim.trees() };
         let fs: Arc<dyn crate::engine::FileSystem> = Arc::new(RealFs);
-        let mut watcher = Watcher { progress, scored: HashSet::new(), lists: HashSet::new() };
+        let mut watcher = Watcher { progress, scored: HashSet::new(), uncounted: HashSet::new() };
         salvage(&fs, dir.as_ref(), out.as_ref(), &config, &mut watcher)
     }
 }
@@ -131,10 +134,12 @@ impl Loss {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encoding::keys::{after_prefix, prefix};
     use crate::types::testing::unpacked;
     use crate::types::{By, ZAdd, ZRange};
 
     fn fill(db: &Db) {
+        db.set(b"string", &vec![b'x'; 200_000]).unwrap();
         for round in 0..3u32 {
             for n in 0..200u32 {
                 let (name, score) = (format!("member:{n:03}"), f64::from(n * 7 % 50 + round));
@@ -154,6 +159,20 @@ mod tests {
                 _ => {}
             }
         }
+    }
+
+    /// What the engine counts of the rows of the list and of the string in chunks.
+    fn uncounted_rows(db: &Db) -> u64 {
+        db.read(|tx| {
+            let list = tx.record(b"list")?.unwrap().body(b"list")?.version().unwrap();
+            let string = Chunks::decode(&tx.record(b"string")?.unwrap().bytes).unwrap().version;
+            let count = |key: &[u8], version| {
+                let rows = prefix(tx.space(), key, version);
+                tx.count_rows(DATA, &rows, after_prefix(&rows).as_deref())
+            };
+            Ok(count(b"list", list)? + count(b"string", string)?)
+        })
+        .unwrap()
     }
 
     /// Whether every rank is right and every collection is counted.
@@ -199,6 +218,9 @@ mod tests {
             assert_eq!(salvaged.losses, []);
             let db = Db::open(&out, unpacked()).unwrap();
             check_ranks(&db, keys);
+            if keys[0] == b"zset" {
+                assert_eq!(uncounted_rows(&db), 0);
+            }
             // Writes go on from there.
             for n in 0..100u32 {
                 db.zadd(keys[0], &[(1.5, &n.to_be_bytes())], ZAdd::default()).unwrap();
