@@ -47,6 +47,7 @@ fn argument(parameters: &[(String, String)], i: usize) -> (String, char) {
         ("const lsmkv_bitfield_op *", _) => (given("OPS"), 's'),
         ("const uint8_t *const *", _) => (format!("wrong->null == {i} ? NULL : ARGV"), 's'),
         ("const size_t *", _) => (given("LENS"), 's'),
+        ("const lsmkv_options *", _) => ("NULL".to_owned(), 'v'),
         ("const char *", "mode") => (given("\"off\""), 's'),
         ("const char *", _) => (given("\"/dev/null/no\""), 's'),
         ("int64_t", "offset" | "start" | "minmatchlen" | "limit") => ("0".into(), 'v'),
@@ -71,6 +72,9 @@ fn output(kind: &str, i: usize) -> (String, String) {
         }
         "lsmkv_reply **" => (format!("lsmkv_reply_free({pointer});"), "sizeof(void *)".into()),
         "lsmkv_db **" => (format!("lsmkv_close({pointer}, NULL);"), "sizeof(void *)".into()),
+        "lsmkv_server **" => {
+            (format!("lsmkv_server_stop({pointer}, NULL);"), "sizeof(void *)".into())
+        }
         "lsmkv_iter **" => (format!("lsmkv_iter_free({pointer});"), "sizeof(void *)".into()),
         scalar => (String::new(), format!("sizeof({})", scalar.trim_end_matches(" *"))),
     }
