@@ -8,6 +8,7 @@
 //! - `script`: how a script runs, under the locks of its keys or alone; `script_locks`: which locks
 //!   slow scripts hold;
 //! - `conflicts`, `revalidation`: whether a key was changed meanwhile;
+//! - `refresh`: how a store beside a writer moves on;
 //! - `outgoing`, `delivery`: messages, key events and news of cached keys that follow a commit;
 //! - `db`, `view`, `ticket`: the handle that users hold, what it reads, and its commits.
 
@@ -21,6 +22,7 @@ mod outgoing;
 mod overlay;
 mod prefetch;
 mod record;
+mod refresh;
 mod revalidation;
 mod running;
 mod script;

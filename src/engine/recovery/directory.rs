@@ -54,14 +54,23 @@ impl Claim {
     /// one that comes later looks at.
     pub(super) fn begin_writing(&mut self) -> Result<()> {
         if self.has_file {
+            self.sign();
             return Ok(());
         }
         let path = lock_path(&self.dir);
-        let guard = self.fs.lock(&path).map_err(|e| lock_error(&self.dir, &path, &e))?;
+        let guard = self.fs.lock(&path).map_err(|e| lock_error(&*self.fs, &self.dir, &path, &e))?;
         // The lock of the directory is released only now.
         self.lock = Some(guard);
         (self.has_file, self.created_file) = (true, true);
+        self.sign();
         Ok(())
+    }
+
+    /// Tells others who find the store busy which process writes to it.
+    fn sign(&self) {
+        if let Some(lock) = &self.lock {
+            lock.sign();
+        }
     }
 
     /// The lock, once the store is open. What was created stays.
@@ -116,16 +125,16 @@ fn lock_existing(fs: &dyn FileSystem, dir: &Path) -> Result<Locked> {
     let has_file = || fs.exists(&path).map_err(|e| Error::io("look for", &path, &e));
     for _ in 0..MAX_ATTEMPTS {
         if has_file()? {
-            let guard = fs.lock(&path).map_err(|e| lock_error(dir, &path, &e))?;
+            let guard = fs.lock(&path).map_err(|e| lock_error(fs, dir, &path, &e))?;
             return Ok((Some(guard), true));
         }
-        let guard = fs.lock_dir(dir).map_err(|e| lock_error(dir, dir, &e))?;
+        let guard = fs.lock_dir(dir).map_err(|e| lock_error(fs, dir, dir, &e))?;
         // A writer may have created the file and released the directory before we locked it.
         if !has_file()? {
             return Ok((Some(guard), false));
         }
     }
-    Err(busy(dir))
+    Err(busy(dir, fs.lock_holder(&path)))
 }
 
 /// Locks the directory of a store for reading, and creates nothing.
@@ -133,14 +142,28 @@ pub(crate) fn lock_to_read(fs: &dyn FileSystem, dir: &Path) -> Result<Option<Box
     lock_existing(fs, dir).map(|(guard, _)| guard)
 }
 
-fn lock_error(dir: &Path, path: &Path, error: &std::io::Error) -> Error {
+fn lock_error(fs: &dyn FileSystem, dir: &Path, path: &Path, error: &std::io::Error) -> Error {
     match error.kind() {
-        std::io::ErrorKind::WouldBlock => busy(dir),
+        std::io::ErrorKind::WouldBlock => busy(dir, fs.lock_holder(path)),
         _ => Error::io("lock", path, error),
     }
 }
 
-fn busy(dir: &Path) -> Error {
-    let message = format!("{}: the store is open in this or another process", dir.display());
+/// The error for a store that `holder` has open.
+fn busy(dir: &Path, holder: Option<u32>) -> Error {
+    let (dir, own) = (dir.display(), std::process::id());
+    let message = match holder {
+        Some(holder) if holder == own => format!(
+            "{dir}: the store is open in this process, {own}: use that handle, or read beside it \
+             with read_only=on"
+        ),
+        _ => {
+            let who = holder.map_or("another process".to_owned(), |it| format!("process {it}"));
+            format!(
+                "{dir}: the store is open in {who}: read beside it with read_only=on, or let one \
+                 process serve it (lsmkv serve) and open the address of that"
+            )
+        }
+    };
     Error::new(ErrorKind::Busy, message)
 }
