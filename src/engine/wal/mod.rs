@@ -8,7 +8,7 @@
 //! - [`durability`]: syncs shared by the writers that wait for one;
 //! - [`log`]: appends to the log, and ties these together;
 //! - [`reader`], [`scan`], [`recovery`]: read the log, and tell a torn tail from damage;
-//! - [`follow`]: reads what another process appends.
+//! - `follow`: reads what another process appends.
 
 #[cfg(test)]
 mod crash_tests;
