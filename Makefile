@@ -26,7 +26,7 @@ INCLUDES := -Iinclude -Ibindings/cpp
 
 .PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server \
 	torture loom shuttle miri sanitizers coverage fuzz deny generate install uninstall clean setup \
-	figures compat latency memory-serve \
+	figures compat latency memory-serve ranks siege \
 	instructions instructions-accept
 
 # cargo uses all cores by itself, and its builds write to the same files.
@@ -167,6 +167,13 @@ torture-server:
 	LSMKV_WIRE_COMMANDS=$(or $(N),1000000) LSMKV_SERVER_KILLS=200 LSMKV_RESTART_MB=1000 LSMKV_SIEGE=long \
 		LSMKV_PUBLISHES=600 LSMKV_THOUSAND_CHANNELS=1000 \
 		$(CARGO) test --release -p lsmkv-cli --test server
+# A client beside attackers, on `lsmkv serve` and on redis-server in turn, on processors of their own.
+siege:
+	LSMKV_SIEGE=long $(CARGO) test --release -p lsmkv-cli --test server no_more_than_on_redis -- \
+		--nocapture
+# What ranks cost in a sorted set of a million members, also beside 20,000 updates a second.
+ranks:
+	LSMKV_RANK_MEMBERS=$(or $(N),1000000) $(CARGO) test --release -p lsmkv --test ranks -- --nocapture
 # Memory of `lsmkv serve` under 40 million commands of ten kinds, and while it is idle for ten minutes.
 memory-serve:
 	LSMKV_SERVE_BUDGET=128 LSMKV_SERVE_COMMANDS=$(or $(N),40000000) LSMKV_SERVE_IDLE=600 \

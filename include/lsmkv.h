@@ -531,6 +531,12 @@ typedef struct lsmkv_options lsmkv_options;
 typedef struct lsmkv_reply lsmkv_reply;
 
 /*
+ A server that lsmkv_serve has started. lsmkv_server_stop stops and frees it. Any thread may use
+ it.
+ */
+typedef struct lsmkv_server lsmkv_server;
+
+/*
  Bytes that the library returns: `len` bytes at `data`. They stay readable until
  lsmkv_buf_release, even after the database is closed. Do not change `owner`. Do not copy the
  struct and release both copies. The buffer of an empty value has length 0 and a data pointer
@@ -4228,7 +4234,8 @@ lsmkv_status lsmkv_script_load(lsmkv_db *db,
  Begins a walk over the keys from lo to hi, hi excluded, in byte order. It sees the store as it
  is now; later writes do not show. NULL for lo or hi leaves that end open. Flags:
  LSMKV_ITER_REVERSE, LSMKV_ITER_VALUES, LSMKV_ITER_NO_FILL. Free *out with lsmkv_iter_free. Until
- it reaches its end or is freed, it keeps the files that it reads.
+ it reaches its end or is freed, it keeps the files that it reads, and in memory what was not yet in
+ files when it began: at most three eighths of memory_budget, or three times write_buffer.
 
  OK; MISUSE: out is NULL; INVALID: a flag; any of a read.
  */
@@ -4275,6 +4282,50 @@ lsmkv_status lsmkv_iter_next_chunk(lsmkv_iter *iter,
  Frees an iterator, at most once. NULL is allowed.
  */
 LSMKV_API void lsmkv_iter_free(lsmkv_iter *iter);
+
+/* Servers ----------------------------------------------------------------------------------------- */
+
+/*
+ Serves the store to other processes by the Redis protocol, on threads of this process, until
+ lsmkv_server_stop. `address` is "unix:PATH" or "tcp:HOST:PORT"; port 0 takes a free one. Of the
+ options, which may be NULL, those that begin with server_ apply. Clients and the callers in this
+ process see the same keys, messages and blocking pops. Closing the store stops its servers; they
+ must still be freed. A process that is forked from this one serves nobody.
+
+ OK; MISUSE: db, address or out is NULL; INVALID: an address that is not understood, a path that is
+ too long, or a port beyond this machine without server_password; BUSY: another server listens
+ there; IO: the system refuses, for example because the directory may not be written;
+ UNSUPPORTED: on a snapshot, a transaction, a batch or a remote store, or built without the feature
+ server; CLOSED, FORKED, PANIC.
+ */
+LSMKV_API
+lsmkv_status lsmkv_serve(lsmkv_db *db,
+                         const char *address,
+                         const lsmkv_options *options,
+                         lsmkv_server **out,
+                         lsmkv_err *err);
+
+/*
+ Returns where the server listens, as an address that lsmkv_open takes in another process:
+ "redis://HOST:PORT" or "unix:///PATH". Release *out with lsmkv_buf_release.
+
+ OK; MISUSE: server or out is NULL, or the server was stopped; FORKED, PANIC.
+ */
+LSMKV_API lsmkv_status lsmkv_server_address(lsmkv_server *server, lsmkv_buf *out, lsmkv_err *err);
+
+/*
+ Returns the TCP port on which the server listens; 0 if it listens on a Unix socket.
+
+ OK; MISUSE: server or port is NULL, or the server was stopped; FORKED, PANIC.
+ */
+LSMKV_API lsmkv_status lsmkv_server_port(lsmkv_server *server, int32_t *port, lsmkv_err *err);
+
+/*
+ Stops a server and frees it. Its clients are disconnected; the store stays open. NULL is allowed.
+
+ OK; MISUSE: it was stopped already; FORKED, PANIC.
+ */
+LSMKV_API lsmkv_status lsmkv_server_stop(lsmkv_server *server, lsmkv_err *err);
 
 /* Upkeep ------------------------------------------------------------------------------------------ */
 

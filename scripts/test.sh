@@ -225,6 +225,10 @@ script_suite() { # script
 # In one call, so that the library is compiled once, with the features of all packages.
 cargo_suite "cargo test of the library, the program, the bench and the generator" \
     -p lsmkv -p lsmkv-cli -p lsmkv-bench -p lsmkv-codegen
+# A build of its own.
+CARGO_TARGET_DIR=$TARGET/core CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=0 \
+    cargo_suite "the library without any feature" \
+    -p lsmkv --no-default-features --lib --test c_abi --test model --test golden --test reopen
 # The lock-free parts in every order of their threads. A build of its own, of about a minute.
 CARGO_TARGET_DIR=$TARGET/loom RUSTFLAGS="--cfg loom" CARGO_PROFILE_DEV_OPT_LEVEL=1 \
     CARGO_PROFILE_DEV_DEBUG=0 cargo_suite "the models of loom" --test schedules

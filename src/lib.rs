@@ -74,6 +74,8 @@ pub use messages::{OutputLimits, TrackingCounts, normalized_event_classes};
 pub use options::{Compression, Description, Options, SyncMode};
 #[cfg(feature = "remote")]
 pub use remote::{Address, Endpoint, Place, Remote, RemoteBatch, RemoteSession};
+#[cfg(feature = "server")]
+pub use server::RunningServer as Server;
 pub use txn::{Db, Ticket, Transaction};
 pub use types::Type;
 

@@ -147,6 +147,10 @@ options! {
     /// Bytes of members and values up to which it is; a quarter of `txn_max_bytes` and of
     /// `log_segment_bytes` at most.
     packed_max_bytes: u32 = 1024, Rule::Size(16, 16 * KIB);
+    /// Bytes up to which a string is kept whole in its record; a longer one is kept in chunks.
+    inline_max_bytes: u64 = 64 * KIB, Rule::Size(16, 512 * MIB);
+    /// Bytes of a chunk of a string; a power of two. What a change of a string writes at least.
+    chunk_bytes: u64 = 8 * KIB, Rule::Size(16, MIB);
     /// Bytes of memory a transaction may take before its commands fail.
     txn_max_bytes: u64 = 64 * MIB, Rule::Size(4 * KIB, 16 * GIB);
     /// Milliseconds after which a script counts as slow: a write that waits for its keys then fails
@@ -167,6 +171,16 @@ options! {
     reply_timeout_ms: u64 = 30_000, Rule::Count(0, 86_400_000);
     /// Whether the writes of a script that fails remain, as in Redis; otherwise they are undone.
     script_keeps_writes: bool = false, Rule::Choice;
+    /// Password that clients of a server must give (AUTH); empty for none.
+    server_password: String = String::new(), Rule::Text;
+    /// Clients that a server accepts at once.
+    server_max_clients: u32 = 10_000, Rule::Count(1, 1_000_000);
+    /// Seconds after which a server closes an idle client; 0 for never.
+    server_idle_timeout_s: u32 = 0, Rule::Count(0, 31_536_000);
+    /// Threads of a server; 0 chooses.
+    server_threads: u32 = 0, Rule::Count(0, 64);
+    /// Whether a server may listen beyond this machine without a password.
+    server_unprotected: bool = false, Rule::Choice;
 }
 
 impl Options {
@@ -224,6 +238,9 @@ impl Options {
                 "write_buffer and block_cache together exceed memory_budget; raise memory_budget \
                  or leave them 0 to derive them from it",
             );
+        }
+        if !self.chunk_bytes.is_power_of_two() {
+            return Some("chunk_bytes is not a power of two; use one, such as 8KiB");
         }
         None
     }
@@ -318,6 +335,7 @@ mod tests {
             Options { error_if_exists: true, read_only: true, ..plain() },
             Options { error_if_exists: true, create_if_missing: false, ..plain() },
             Options { write_buffer: 200 << 20, block_cache: 200 << 20, ..plain() },
+            Options { chunk_bytes: 3 << 10, ..plain() },
         ] {
             assert_eq!(options.validate().unwrap_err().kind(), ErrorKind::Invalid);
         }

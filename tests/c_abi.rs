@@ -41,6 +41,15 @@ fn compile(source: &str, scratch: &Path, linked: Linked, standard: &str) -> Path
         .arg("-I")
         .arg(root().join("bindings/cpp"))
         .arg(root().join("tests").join(source));
+    if !cfg!(feature = "scripting") {
+        command.arg("-DWITHOUT_SCRIPTS");
+    }
+    if !cfg!(feature = "server") {
+        command.arg("-DWITHOUT_SERVER");
+    }
+    if !cfg!(feature = "remote") {
+        command.arg("-DWITHOUT_REMOTE");
+    }
     match linked {
         Linked::Shared => command.arg("-L").arg(library_path(scratch)).arg("-llsmkv"),
         Linked::Static => command.arg(built("liblsmkv.a")),
@@ -61,7 +70,7 @@ fn runs(source: &str, linked: Linked, standard: &str) {
 }
 
 /// What is the same however the library is linked. The others load it, fork or take long.
-const ANY_LINKAGE: [&str; 14] = [
+const ANY_LINKAGE: [&str; 15] = [
     "strings",
     "misuse",
     "values",
@@ -76,18 +85,24 @@ const ANY_LINKAGE: [&str; 14] = [
     "messages",
     "damage",
     "processes",
+    "serving",
 ];
+
+/// The programs of [`ANY_LINKAGE`] for what the library was built with.
+fn programs() -> impl Iterator<Item = &'static str> {
+    ANY_LINKAGE.into_iter().filter(|name| cfg!(feature = "scripting") || *name != "scripts")
+}
 
 #[test]
 fn every_program_in_c_passes_with_the_shared_library() {
-    for name in ANY_LINKAGE {
+    for name in programs() {
         runs(&format!("c/{name}.c"), Linked::Shared, "-std=gnu99");
     }
 }
 
 #[test]
 fn every_program_in_c_passes_with_the_static_library() {
-    for name in ANY_LINKAGE {
+    for name in programs() {
         runs(&format!("c/{name}.c"), Linked::Static, "-std=gnu99");
     }
 }

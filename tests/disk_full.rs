@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may")]
 
 mod fault_support;
+mod support;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use fault_support::{
 use lsmkv::engine::{Batch, Engine, FileSystem, MemFs, TreeId, WriteOptions};
 use lsmkv::io::mem::CrashMode;
 use lsmkv::{ErrorKind, Options, SyncMode};
+use support::counts::{CountedBatch, assert_counts};
 
 const SHAPE: Shape = Shape { keys: 1 << 40, value_bytes: 900, marks: false };
 const MIB: u64 = 1 << 20;
@@ -56,7 +58,7 @@ impl Disk {
     fn fill(&mut self) {
         let mut refused = 0;
         while refused < 3 {
-            match SHAPE.write(&self.engine, self.next, SyncMode::Off) {
+            match self.write_next(SyncMode::Off) {
                 Ok(()) => {
                     SHAPE.apply(self.next, &mut self.model);
                     refused = 0;
@@ -73,6 +75,16 @@ impl Disk {
         assert!(self.engine.degraded().is_none(), "a full disk is no fault");
     }
 
+    /// Writes the next batch, and tells of each key whether it is set.
+    fn write_next(&self, sync: SyncMode) -> lsmkv::Result<()> {
+        let mut counted = CountedBatch::new(&self.engine);
+        for (tree, key, value) in SHAPE.writes(self.next) {
+            counted.write(TreeId(tree), &key, value.as_deref());
+        }
+        let options = WriteOptions { sync: Some(sync), ..WriteOptions::default() };
+        self.engine.write(&mut counted.batch, options).map(|_| ())
+    }
+
     fn check(&self, when: &str) {
         check(&self.engine, &self.model, when);
     }
@@ -84,7 +96,7 @@ impl Disk {
             let tree = n % 3;
             let Some(key) = self.model[tree].keys().next().cloned() else { continue };
             let mut batch = Batch::new();
-            batch.delete(TreeId(u8::try_from(tree).unwrap()), &key);
+            batch.delete_present(TreeId(u8::try_from(tree).unwrap()), &key);
             let frees = WriteOptions { frees_space: true, ..WriteOptions::default() };
             self.engine
                 .write(&mut batch, frees)
@@ -101,7 +113,7 @@ impl Disk {
             let chosen = keys.iter().enumerate().filter(|(n, _)| n % 100 < percent);
             for (n, key) in chosen {
                 let mut batch = Batch::new();
-                batch.delete(TreeId(u8::try_from(tree).unwrap()), key);
+                batch.delete_present(TreeId(u8::try_from(tree).unwrap()), key);
                 let frees = WriteOptions { frees_space: true, ..WriteOptions::default() };
                 let deleted = self.engine.write(&mut batch, frees);
                 deleted.unwrap_or_else(|error| panic!("delete {n} of tree {tree}: {error:?}"));
@@ -115,7 +127,7 @@ impl Disk {
         let deadline = Instant::now() + timeout;
         let mut succeeded = 0;
         while succeeded < 40 {
-            match SHAPE.write(&self.engine, self.next, SyncMode::Always) {
+            match self.write_next(SyncMode::Always) {
                 Ok(()) => {
                     SHAPE.apply(self.next, &mut self.model);
                     succeeded += 1;
@@ -161,6 +173,11 @@ impl Disk {
 fn check(engine: &Engine, model: &Contents, when: &str) {
     let found = read_all(engine, model).unwrap_or_else(|error| panic!("{when}: {error:?}"));
     assert_same(&found, model, when);
+    let reader = engine.reader().unwrap();
+    for (tree, keys) in (0..).map(TreeId).zip(model) {
+        let keys: Vec<&[u8]> = keys.keys().map(Vec::as_slice).collect();
+        assert_counts(&reader, tree, &keys);
+    }
 }
 
 /// Sizes from hardly enough to open a store to a store of many tables.

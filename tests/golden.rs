@@ -4,14 +4,20 @@
 //! `LSMKV_MAKE_GOLDEN=DIR cargo test --test golden make` writes the stores of this build to `DIR`.
 //! A store in tests/testdata/stores never changes: a new format gets new directories.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
-#![allow(clippy::indexing_slicing, reason = "a test may")]
+#![allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a test may")]
 
 use std::path::{Path, PathBuf};
 
 use lsmkv::{Compression, Db, Options, Reply};
 
 /// The stores, and whether they were closed. The others are what a killed process leaves.
-const STORES: &[(&str, bool)] = &[("format-1-killed", false), ("format-1-closed", true)];
+/// Those of format 2 are from before rows were counted.
+const STORES: &[(&str, bool)] = &[
+    ("format-1-killed", false),
+    ("format-1-closed", true),
+    ("format-2-killed", false),
+    ("format-2-closed", true),
+];
 
 fn directory(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testdata/stores").join(name)
@@ -144,6 +150,7 @@ fn check(db: &Db) {
         assert_eq!(ask(db, &format!("LRANGE {name}:list 0 -1")), expected);
     }
     assert_eq!(ask(db, "ZRANGE large:zset 0 2"), "[member:1 member:0 member:2]");
+    check_ranks(db);
     assert_eq!(ask(db, "BITCOUNT bits"), "3");
     assert_eq!(ask(db, "GET float"), "0.3");
     assert_eq!(ask(&db.select(5).unwrap(), "GET only-here"), LAST.to_string());
@@ -152,6 +159,32 @@ fn check(db: &Db) {
     // The strings, those that expire late, eight collections, bits and float.
     assert_eq!(ask(db, "DBSIZE"), (strings + 3 + 8 + 2).to_string());
     assert_eq!(db.check().unwrap(), [""; 0]);
+}
+
+/// Positions in the large sorted set and hash, and every member drawn at random.
+fn check_ranks(db: &Db) {
+    // Member 1 is the first, and the others follow in the order of their numbers.
+    let order: Vec<u32> = [1, 0].into_iter().chain(2..400).collect();
+    for (rank, i) in order.iter().enumerate() {
+        assert_eq!(ask(db, &format!("ZRANK large:zset member:{i}")), rank.to_string());
+    }
+    assert_eq!(ask(db, "ZREVRANK large:zset member:0"), "398");
+    for first in (0..398).step_by(7) {
+        let members = [order[first], order[first + 1]].map(|i| format!("member:{i}"));
+        let expected = format!("[{}]", members.join(" "));
+        assert_eq!(ask(db, &format!("ZRANGE large:zset {first} {}", first + 1)), expected);
+        let by_score = format!("ZRANGE large:zset -inf +inf BYSCORE LIMIT {first} 2");
+        assert_eq!(ask(db, &by_score), expected);
+        // Scores are half the number less 30.
+        let above = format!("ZCOUNT large:zset ({} +inf", f64::from(order[first]) / 2.0 - 30.0);
+        let expected = if first == 0 { 398 } else { 399 - first };
+        assert_eq!(ask(db, &above), expected.to_string(), "{above}");
+    }
+    for command in ["ZRANDMEMBER large:zset", "SRANDMEMBER large:set", "HRANDFIELD large:hash"] {
+        let drawn = ask(db, &format!("{command} 100"));
+        let drawn: std::collections::HashSet<_> = drawn.split(' ').collect();
+        assert_eq!(drawn.len(), 100, "{command}");
+    }
 }
 
 fn copy_files(from: &Path, to: &Path) {
@@ -180,6 +213,15 @@ fn stores_of_every_format_open_hold_what_was_written_and_go_on() {
         db.compact().unwrap();
         check(&db);
         db.close().unwrap();
+        let db = Db::open(&dir, options()).unwrap();
+        check(&db);
+        // Rows that this build has written are counted, those beside them are not.
+        for key in ["large:zset", "large:set", "small:hash"] {
+            run(&db, &format!("RENAME {key} renamed"));
+            run(&db, &format!("RENAME renamed {key}"));
+        }
+        check(&db);
+        db.close().unwrap();
         check(&Db::open(&dir, options()).unwrap());
     }
 }
@@ -206,4 +248,63 @@ fn make_golden_stores() {
             copy_files(&dir, &Path::new(&target).join(name));
         }
     }
+}
+
+/// A store of format 2 from before strings had chunks: its large strings are in their records.
+const WHOLE_STRINGS: &str = "format-2-whole-strings";
+
+/// The bytes of a large string, which compress well and differ from place to place.
+fn large(len: usize) -> Vec<u8> {
+    (0..len).map(|at| if at % 64 == 0 { (at / 64 % 251) as u8 } else { b'a' }).collect()
+}
+
+/// The length of the bitmap `large:bits`.
+const BITMAP_BYTES: usize = 300_000;
+
+fn write_whole_strings(db: &Db) {
+    for len in [65_536, 65_537, 200_000] {
+        db.set(format!("large:{len}").as_bytes(), &large(len)).unwrap();
+    }
+    db.setbit(b"large:bits", 7, true).unwrap();
+    db.setbit(b"large:bits", BITMAP_BYTES as u64 * 8 - 1, true).unwrap();
+    run(db, "PEXPIREAT large:200000 4102444800000");
+}
+
+fn check_whole_strings(db: &Db) {
+    for len in [65_536, 65_537, 200_000] {
+        let key = format!("large:{len}").into_bytes();
+        assert_eq!(db.strlen(&key).unwrap(), len as i64);
+        assert!(db.get(&key).unwrap().unwrap() == large(len), "{len}");
+        assert_eq!(db.getrange(&key, 64, 130).unwrap(), large(len)[64..=130]);
+    }
+    assert_eq!(ask(db, "PEXPIRETIME large:200000"), "4102444800000");
+    assert_eq!(ask(db, "STRLEN large:bits"), BITMAP_BYTES.to_string());
+    assert_eq!(ask(db, "BITCOUNT large:bits"), "2");
+    assert_eq!(ask(db, "BITPOS large:bits 1 1"), (BITMAP_BYTES * 8 - 1).to_string());
+    assert_eq!(db.check().unwrap(), [""; 0]);
+}
+
+#[test]
+fn large_strings_in_their_records_answer_alike_and_change_as_others_do() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join(WHOLE_STRINGS);
+    copy_files(&directory(WHOLE_STRINGS), &dir);
+    check_whole_strings(&Db::open(&dir, Options { read_only: true, ..options() }).unwrap());
+    let db = Db::open(&dir, options()).unwrap();
+    check_whole_strings(&db);
+    // Each change goes back, so that every reader finds what was written first.
+    db.setbit(b"large:bits", 1_000_000, true).unwrap();
+    db.setbit(b"large:bits", 1_000_000, false).unwrap();
+    db.setrange(b"large:200000", 100_000, b"other").unwrap();
+    db.setrange(b"large:200000", 100_000, &large(200_000)[100_000..100_005]).unwrap();
+    db.rename(b"large:65537", b"renamed").unwrap();
+    db.rename(b"renamed", b"large:65537").unwrap();
+    check_whole_strings(&db);
+    db.compact().unwrap();
+    check_whole_strings(&db);
+    db.close().unwrap();
+    check_whole_strings(&Db::open(&dir, options()).unwrap());
+    let fresh = Db::open(":memory:", options()).unwrap();
+    write_whole_strings(&fresh);
+    check_whole_strings(&fresh);
 }

@@ -6,19 +6,12 @@ use std::time::{Duration, Instant};
 
 use lsmkv::{Db, Options};
 
+#[path = "support/flood_keys.rs"]
+mod flood_keys;
+use flood_keys::{colliding, harmless};
+
 const KEYS: u64 = 20_000;
 const ROUNDS: usize = 5;
-
-/// XXH3-64 without a seed multiplies the last 16 bytes of these, of which the first half cancels a
-/// constant of the hash: whatever the second half is, the product is zero.
-fn colliding(i: u64) -> Vec<u8> {
-    let cancels = [0xde, 0xd4, 0x6d, 0xe9, 0x83, 0x90, 0x97, 0xdb];
-    [b"twelve bytes".as_slice(), &cancels, &i.to_be_bytes()].concat()
-}
-
-fn harmless(i: u64) -> Vec<u8> {
-    [b"twelve bytes".as_slice(), b"harmless", &i.to_be_bytes()].concat()
-}
 
 /// The least time of several rounds over the same keys.
 fn time(mut call: impl FnMut(u64)) -> Duration {

@@ -200,7 +200,10 @@ fn a_second_process_is_refused_while_the_first_lives() {
     let mut first = child(&dir, SyncMode::Off, 0);
     let mut lines = BufReader::new(first.stdout.take().unwrap());
     wait_for(&mut lines, "ack ");
-    assert_eq!(open(&dir, options(SyncMode::Off, 0)).unwrap_err().kind(), ErrorKind::Busy);
+    let refused = open(&dir, options(SyncMode::Off, 0)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Busy);
+    assert!(refused.message().contains(&format!("in process {};", first.id())), "{refused}");
+    assert!(refused.message().contains("lsmkv_serve"), "{refused}");
     let read_only = Options { read_only: true, ..options(SyncMode::Off, 0) };
     assert_eq!(open(&dir, read_only).unwrap_err().kind(), ErrorKind::Busy);
     let mut second = child(&dir, SyncMode::Off, 0);
@@ -220,7 +223,9 @@ fn a_second_handle_of_one_process_is_refused_and_does_not_drop_the_lock() {
     let dir = scratch.path().join("store");
     let engine = open(&dir, options(SyncMode::Off, 0)).unwrap();
     for _ in 0..2 {
-        assert_eq!(open(&dir, options(SyncMode::Off, 0)).unwrap_err().kind(), ErrorKind::Busy);
+        let refused = open(&dir, options(SyncMode::Off, 0)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Busy);
+        assert!(refused.message().contains("in this process; use the handle"), "{refused}");
     }
     let mut other = child(&dir, SyncMode::Off, 0);
     let mut lines = BufReader::new(other.stdout.take().unwrap());

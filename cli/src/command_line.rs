@@ -6,7 +6,7 @@ use crate::failure::Outcome;
 use crate::tools::{
     bench, check, completions, dump, import_export, inspect, maintenance, repair, watch,
 };
-use crate::{serve, shell};
+use crate::{allocator, serve, shell};
 
 /// An embedded store of Redis data structures, at the command line.
 ///
@@ -67,7 +67,10 @@ impl CommandLine {
     pub(crate) fn run(self) -> Outcome {
         let Some(command) = self.command else { return shell::run(&self.shell) };
         match command {
-            Command::Serve(args) => serve::serve(&args),
+            Command::Serve(args) => {
+                allocator::avoid_huge_pages();
+                serve::serve(&args)
+            }
             Command::Check(args) => check::check(&args),
             Command::Repair(args) => repair::repair(&args),
             Command::Stats(args) => inspect::stats(&args),

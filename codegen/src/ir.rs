@@ -113,7 +113,8 @@ fn derived(
             _ => 0,
         },
         reply: Some(command.reply),
-        streams: command.flags.has(Flags::STREAMS),
+        // One value goes into a buffer as it is.
+        streams: command.flags.has(Flags::STREAMS) && command.reply != ReplyKind::Bulk,
     };
     function.pointers = function.parameters.iter().filter_map(pointer).collect();
     function.statuses = statuses(command, &function, command.statuses);

@@ -32,6 +32,7 @@ pub(crate) const SECTIONS: &[(&str, &[&str])] = &[
     ("Messages", &["generated/message.rs", "session.rs"]),
     ("Scripts", &["generated/script.rs"]),
     ("Iterators", &["iter.rs"]),
+    ("Servers", &["server.rs"]),
     ("Upkeep", &["upkeep.rs"]),
 ];
 

@@ -1,10 +1,13 @@
 //! Checks at one read point that everything stored is consistent: what commands rely on and never
 //! check themselves.
 
+mod recount;
+
 use std::collections::HashSet;
 
 use bytes::Bytes;
 
+use crate::encoding::chunked::{Chunks, is_chunked};
 use crate::encoding::keys::{Prefix, Space, after_prefix, meta_key, prefix, row_key, score_key};
 use crate::encoding::keys::{SPACE_BYTES, split_meta_key};
 use crate::encoding::meta::{Body, Header, Type};
@@ -16,13 +19,17 @@ use crate::keyspace::trees::{DATA, META, SCORE};
 use crate::txn::store::Store;
 use crate::types::packing::each_member;
 
+use recount::Recount;
+
 /// The largest number of problems listed.
 const MOST: usize = 1000;
 
 impl Store {
     pub(crate) fn check(&self) -> Result<Vec<String>> {
         let reader = self.engine().reader()?;
-        let mut check = Check { reader, versions: HashSet::new(), problems: Vec::new() };
+        let counted_from = self.counted_from();
+        let (versions, problems) = (HashSet::new(), Vec::new());
+        let mut check = Check { reader, counted_from, versions, problems };
         for database in 0..self.spaces().count() {
             check.space(self.spaces().of(database)?, database)?;
         }
@@ -32,6 +39,8 @@ impl Store {
 
 struct Check {
     reader: Reader,
+    /// The first version whose rows are counted.
+    counted_from: u64,
     /// The versions of all collections met so far.
     versions: HashSet<u64>,
     problems: Vec<String>,
@@ -41,6 +50,8 @@ struct Check {
 struct Subject {
     name: String,
     prefix: Prefix,
+    /// Whether its rows are counted.
+    is_counted: bool,
 }
 
 fn range(reader: &Reader, tree: TreeId, lower: &[u8], upper: Option<Vec<u8>>) -> Result<Iter> {
@@ -76,6 +87,9 @@ impl Check {
     }
 
     fn record(&mut self, name: &str, space: Space, key: &[u8], record: &[u8]) -> Result<()> {
+        if Header::decode(record).is_ok() && is_chunked(record) {
+            return self.string(name, space, key, record);
+        }
         let decoded = Header::decode(record).and_then(|header| match header.kind {
             Type::String => Ok(None),
             kind => Body::decode(kind, record).map(|body| Some((kind, body))),
@@ -89,11 +103,12 @@ impl Check {
             }
         };
         let version = body.version().unwrap_or_default();
-        if body.version().is_some() && !self.versions.insert(version) {
-            self.problem(name, || format!("version {version} is another key's too"));
+        if body.version().is_some() {
+            self.claim(name, version);
         }
         let prefix = prefix(space, key, version);
-        let subject = Subject { name: name.to_owned(), prefix };
+        let is_counted = version >= self.counted_from;
+        let subject = Subject { name: name.to_owned(), prefix, is_counted };
         match body {
             Body::Span { head, tail, .. } => self.list(&subject, head, tail),
             Body::Members { size, tombstones, .. } if kind == Type::ZSet => {
@@ -110,7 +125,49 @@ impl Check {
         }
     }
 
-    /// Checks that the data tree has as many rows as the record says.
+    /// Notes that a key has a version, which no other key may have.
+    fn claim(&mut self, name: &str, version: u64) {
+        if !self.versions.insert(version) {
+            self.problem(name, || format!("version {version} is another key's too"));
+        }
+    }
+
+    /// Checks a string in chunks: each row belongs to the string, and none was lost.
+    fn string(&mut self, name: &str, space: Space, key: &[u8], record: &[u8]) -> Result<()> {
+        let chunks = match Chunks::decode(record) {
+            Ok(chunks) => chunks,
+            Err(why) => {
+                self.problem(name, || why.to_string());
+                return Ok(());
+            }
+        };
+        self.claim(name, chunks.version);
+        let prefix = prefix(space, key, chunks.version);
+        let mut rows = range(&self.reader, DATA, &prefix, after_prefix(&prefix))?;
+        let mut count = 0;
+        while rows.valid() {
+            count += 1;
+            let index = rows.key().get(prefix.len()..).and_then(|it| it.try_into().ok());
+            let index = index.map(u64::from_be_bytes);
+            let len = rows.value().len() as u64;
+            let begin = index.and_then(|index| index.checked_mul(chunks.chunk_bytes()));
+            let end = begin.and_then(|begin| begin.checked_add(len));
+            let fits = (1..=chunks.chunk_bytes()).contains(&len);
+            if !fits || end.is_none_or(|end| end > chunks.len) {
+                let text = || format!("the row of chunk {index:?} does not fit into it");
+                self.problem(name, text);
+            }
+            rows.next()?;
+        }
+        if count != chunks.rows {
+            let (stated, len) = (chunks.rows, chunks.len);
+            let text = || format!("its {len} bytes are in {stated} chunks, it has {count} of them");
+            self.problem(name, text);
+        }
+        Ok(())
+    }
+
+    /// Checks that the data tree has as many rows as the record and the engine say.
     fn members(
         &mut self,
         subject: &Subject,
@@ -119,15 +176,18 @@ impl Check {
     ) -> Result<()> {
         let end = after_prefix(&subject.prefix);
         let mut rows = range(&self.reader, DATA, &subject.prefix, end)?;
-        let mut count = 0;
+        let reader = self.reader.clone();
+        let mut recount = Recount::new(&reader, DATA, &subject.prefix, subject.is_counted);
         while rows.valid() {
-            count += 1;
+            recount.row(rows.key())?;
             each(self, rows.key().get(subject.prefix.len()..).unwrap_or_default(), rows.value())?;
             rows.next()?;
         }
+        let (count, miscounted) = recount.finish()?;
         if count != size {
             self.problem(&subject.name, || format!("its size is {size}, it has {count} members"));
         }
+        miscounted.into_iter().for_each(|text| self.problem(&subject.name, || text));
         Ok(())
     }
 
@@ -153,11 +213,15 @@ impl Check {
         self.scores(subject, tombstones)
     }
 
-    /// Checks that every score row belongs to its member and lies within the bounds of the record.
+    /// Checks that every score row belongs to its member, lies within the bounds of the record and
+    /// is counted.
     fn scores(&mut self, subject: &Subject, tombstones: &TombstoneStats) -> Result<()> {
         let end = after_prefix(&subject.prefix);
         let mut rows = range(&self.reader, SCORE, &subject.prefix, end)?;
+        let reader = self.reader.clone();
+        let mut recount = Recount::new(&reader, SCORE, &subject.prefix, subject.is_counted);
         while rows.valid() {
+            recount.row(rows.key())?;
             let sub_key = rows.key().get(subject.prefix.len()..).unwrap_or_default();
             let Some((score, member)) = sub_key.split_first_chunk() else {
                 self.problem(&subject.name, || "a score row is too short".to_owned());
@@ -179,6 +243,8 @@ impl Check {
             }
             rows.next()?;
         }
+        let (_, miscounted) = recount.finish()?;
+        miscounted.into_iter().for_each(|text| self.problem(&subject.name, || text));
         Ok(())
     }
 
@@ -249,10 +315,27 @@ mod tests {
     fn a_size_that_is_not_the_number_of_members_is_found() {
         let found = problems(|tx| {
             let row = row_key(&rows_of(tx, b"h").1, b"f");
-            tx.remove_row(DATA, &row);
+            tx.remove_counted(DATA, &row);
             Ok(())
         });
         assert_eq!(found, ["database 0, key \"h\": its size is 2, it has 1 members"]);
+    }
+
+    #[test]
+    fn a_row_of_wrong_weight_is_found_in_either_tree() {
+        let found = problems(|tx| {
+            let (hash, zset) = (rows_of(tx, b"h").1, rows_of(tx, b"z").1);
+            tx.put_counted(DATA, &row_key(&hash, b"f"), Bytes::new(), false);
+            tx.put_counted(SCORE, &score_key(&zset, 2.0, b"b"), Bytes::new(), false);
+            Ok(())
+        });
+        assert_eq!(
+            found,
+            [
+                "database 0, key \"h\": 3 members are counted where there are 2",
+                "database 0, key \"z\": 3 scores are counted where there are 2",
+            ]
+        );
     }
 
     #[test]
@@ -274,9 +357,10 @@ mod tests {
     fn members_and_scores_that_disagree_are_found_both_ways() {
         let found = problems(|tx| {
             let prefix = rows_of(tx, b"z").1;
-            tx.remove_row(SCORE, &score_key(&prefix, 1.0, b"a"));
-            tx.put_row(SCORE, &score_key(&prefix, 7.0, b"b"), Bytes::new());
-            tx.put_row(SCORE, &score_key(&prefix, 7.0, b"nobody"), Bytes::new());
+            tx.remove_counted(SCORE, &score_key(&prefix, 1.0, b"a"));
+            for member in [&b"b"[..], b"nobody"] {
+                tx.put_counted(SCORE, &score_key(&prefix, 7.0, member), Bytes::new(), false);
+            }
             Ok(())
         });
         assert_eq!(

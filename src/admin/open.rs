@@ -14,6 +14,7 @@ use crate::keyspace::read_clock::ReadClock;
 use crate::keyspace::scan_cursors::ScanCursors;
 use crate::keyspace::script_limits::ScriptLimits;
 use crate::keyspace::spaces::Spaces;
+use crate::keyspace::string_layout::StringLayout;
 use crate::options::Options;
 use crate::reclaim::cleaner;
 use crate::reclaim::filters::Reclaim;
@@ -106,6 +107,7 @@ fn open_store(
     let spare_bytes = spare_bytes.unwrap_or(0);
     let scripts = ScriptLimits::new(&options);
     let packing = PackingLimits::new(&options, spare_bytes);
+    let strings = StringLayout::new(&options);
     let clock = Arc::new(ReadClock::new(clock));
     let reclaim = Arc::new(Reclaim::new(Arc::clone(&clock)));
     let cleaner = CleanerState::new(&options);
@@ -123,6 +125,7 @@ fn open_store(
         cleaner,
         limits,
         packing,
+        strings,
         cursors,
         sync,
         txn_max_bytes,

@@ -47,6 +47,15 @@ pub trait ReplySink {
     fn shared_bulk(&mut self, bytes: Bytes) {
         self.bulk(&bytes);
     }
+    /// Begins bytes that follow in parts, `len` in all; `end_bulk` ends them. A sink that returns
+    /// false takes them only as a whole, by [`bulk`](Self::bulk).
+    fn begin_bulk(&mut self, _len: usize) -> bool {
+        false
+    }
+    /// Writes a part of the bytes that were begun.
+    fn bulk_part(&mut self, _bytes: &[u8]) {}
+    /// Ends the bytes that were begun.
+    fn end_bulk(&mut self) {}
     /// Writes a double.
     fn double(&mut self, number: f64);
     /// Writes a boolean that a script returned.

@@ -6,7 +6,7 @@ use super::write_to::WriteTo;
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
 use crate::types::zset::{ScoredSink, ZRange};
-use crate::types::{SetOperation, Type};
+use crate::types::{SetOperation, StringValue, Type};
 
 /// A number of elements as the length of an aggregate.
 pub(crate) fn count(number: u64) -> Result<usize> {
@@ -70,13 +70,39 @@ fn members(
     Ok(())
 }
 
+pub(crate) fn get(tx: &Tx<'_>, key: &[u8], sink: &mut dyn ReplySink) -> Result<()> {
+    match tx.string(key)? {
+        Some(value) => string(tx, value, sink)?,
+        None => sink.nil(),
+    }
+    Ok(())
+}
+
 pub(crate) fn mget(tx: &Tx<'_>, keys: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
     sink.head(Head::Array, keys.len());
     for key in keys {
         if sink.is_full() {
             break;
         }
-        tx.get_if_string(key)?.write_to(sink);
+        match tx.string_or_none(key)? {
+            Some(value) => string(tx, value, sink)?,
+            None => sink.nil(),
+        }
+    }
+    Ok(())
+}
+
+/// Writes a string; a large one chunk by chunk, if the sink takes parts.
+fn string(tx: &Tx<'_>, value: StringValue, sink: &mut dyn ReplySink) -> Result<()> {
+    match value {
+        StringValue::Whole(value) => sink.shared_bulk(value),
+        StringValue::Chunked(string) if sink.begin_bulk(string.len()) => {
+            string.each_part(tx, 0..string.chunks.len, |part| sink.bulk_part(part))?;
+            sink.end_bulk();
+        }
+        StringValue::Chunked(string) => {
+            sink.shared_bulk(string.read(tx, 0..string.chunks.len)?);
+        }
     }
     Ok(())
 }

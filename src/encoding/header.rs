@@ -3,7 +3,8 @@
 //! ```text
 //! [flags:1][expire_ms:8 LE]
 //!
-//! flags          bit 7 always set; bits 4-6 the encoding, 1 for packed, else 0; bits 0-3 the type
+//! flags          bit 7 always set; bits 4-6 the encoding, 1 packed, 2 chunked, else 0; bits 0-3 the
+//!                type
 //! expire_ms      milliseconds since 1970 at which the key ceases to exist; 0 = never
 //! ```
 
@@ -18,6 +19,7 @@ pub(super) const ALWAYS_SET: u8 = 0x80;
 pub(super) const ENCODING_MASK: u8 = 0x70;
 const TYPE_MASK: u8 = 0x0f;
 pub(super) const PACKED: u8 = 0x10;
+pub(super) const CHUNKED: u8 = 0x20;
 
 /// The type of a key. The numbers are part of the file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +100,9 @@ impl Header {
         }
         let kind = Type::from_flags(flags).ok_or(Malformed::Flags(flags))?;
         match (flags & ENCODING_MASK, kind) {
-            (0, _) | (PACKED, Type::Hash | Type::Set | Type::ZSet) => Ok(Self { kind, expire_ms }),
+            (0, _) | (PACKED, Type::Hash | Type::Set | Type::ZSet) | (CHUNKED, Type::String) => {
+                Ok(Self { kind, expire_ms })
+            }
             _ => Err(Malformed::Encoding(flags)),
         }
     }

@@ -6,8 +6,10 @@
 //! Hash Set ZSet  [flags:1][expire_ms:8 LE][version:8 LE][size:8 LE][tombstones]
 //! List           [flags:1][expire_ms:8 LE][version:8 LE][head:8 LE][tail:8 LE]
 //! packed         [flags:1][expire_ms:8 LE][members], a small Hash, Set or ZSet: encoding::packed
+//! chunked        a String whose value is in rows: encoding::chunked
 //!
-//! flags          bit 7 always set; bits 4-6 the encoding, 1 for packed, else 0; bits 0-3 the type
+//! flags          bit 7 always set; bits 4-6 the encoding, 1 packed, 2 chunked, else 0; bits 0-3 the
+//!                type
 //! expire_ms      milliseconds since 1970 at which the key ceases to exist; 0 = never
 //! version        which rows of the data and score trees are this collection's
 //! size           number of members, never 0
@@ -188,10 +190,11 @@ mod tests {
         assert_eq!(with_flags(0x01), Err(Malformed::Flags(0x01)));
         assert_eq!(with_flags(0x80), Err(Malformed::Flags(0x80)));
         assert_eq!(with_flags(0x86), Err(Malformed::Flags(0x86)));
-        for later in [0x91, 0x93, 0xa2, 0xf5] {
+        for later in [0x91, 0x93, 0xa2, 0xb1, 0xf5] {
             assert_eq!(with_flags(later), Err(Malformed::Encoding(later)));
         }
         assert_eq!(with_flags(0x92).unwrap().kind, Type::Hash);
+        assert_eq!(with_flags(0xa1).unwrap().kind, Type::String);
         assert_eq!(with_flags(0x85).unwrap().kind, Type::ZSet);
         assert_eq!(Header::decode(&[0x81; 8]), Err(Malformed::Short(8)));
     }

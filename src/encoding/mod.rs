@@ -1,6 +1,7 @@
 //! The encoding of keys and records inside the engine, and patterns of keys. Pure functions: no
 //! storage, no clock.
 
+pub mod chunked;
 pub(crate) mod collection_summary;
 pub(crate) mod cursors;
 pub(crate) mod expiry;

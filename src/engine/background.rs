@@ -45,13 +45,14 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
 
 fn spawn(core: &Arc<Core>, name: &str, body: fn(&Core)) -> Result<()> {
     let own = Arc::clone(core);
-    let thread = crate::sync::spawn(name, move || {
+    let run = move || {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(&own))) {
             own.health.degrade(&panic_error(&*panic));
             own.work.note_progress();
         }
-    });
-    match thread {
+    };
+    let builder = crate::sync::thread::Builder::new().name(name.to_owned());
+    match crate::sync::without_signals(|| builder.spawn(run)) {
         Ok(handle) => core.work.add_thread(handle),
         Err(error) => return Err(Error::io("start a thread for", &core.dir, &error)),
     }

@@ -4,14 +4,20 @@
 //!
 //! ```text
 //! 0   sequence  u64   filled in by the commit
-//! 8   operations: tree << 1 | kind u8, key (varint length, bytes), value as the key (Put only)
+//! 8   operations: weighs << 7 | tree << 1 | put u8, key (varint length, bytes), value as the key
+//!     (puts only)
 //! ```
+//!
+//! `weighs` is set for a put of a key that was not set and for a delete of a key that was set. Its bit
+//! is free because a store has at most [`MAX_TREES`] trees.
 
 use crate::engine::entry::{EntryKind, Sequence};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::codec::{Reader, put_bytes};
 
 const HEADER: usize = 8;
+/// The most trees that a store has.
+pub(crate) const MAX_TREES: usize = 64;
 /// Number of trees whose last change is tracked separately.
 pub(crate) const LANES: usize = 8;
 
@@ -88,21 +94,43 @@ impl Batch {
         }
     }
 
-    /// Sets `key` to `value` in `tree`.
+    /// Sets `key` to `value` in `tree`. If the key is counted, it must be set already.
     pub fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
-        self.push(tree, EntryKind::Put, key);
-        put_bytes(&mut self.bytes, value);
-        self.longest_value = self.longest_value.max(value.len());
+        self.push_put(tree, EntryKind::Put, key, value);
     }
 
-    /// Deletes `key` from `tree`. A missing key is no error.
+    /// Sets `key`, which is counted and not set, to `value` in `tree`. Whether the key is set is
+    /// the caller's knowledge: the store takes it as a fact, and [`Reader::count`] relies on it.
+    ///
+    /// [`Reader::count`]: crate::engine::Reader::count
+    pub fn put_absent(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
+        self.push_put(tree, EntryKind::PutAbsent, key, value);
+    }
+
+    /// Deletes `key` from `tree`. A missing key is no error. If the key is counted, it must not be
+    /// set.
     pub fn delete(&mut self, tree: TreeId, key: &[u8]) {
         self.push(tree, EntryKind::Delete, key);
     }
 
+    /// Deletes `key`, which is counted and set, from `tree`. Whether the key is set is the caller's
+    /// knowledge: the store takes it as a fact, and [`Reader::count`] relies on it.
+    ///
+    /// [`Reader::count`]: crate::engine::Reader::count
+    pub fn delete_present(&mut self, tree: TreeId, key: &[u8]) {
+        self.push(tree, EntryKind::DeletePresent, key);
+    }
+
+    fn push_put(&mut self, tree: TreeId, kind: EntryKind, key: &[u8], value: &[u8]) {
+        self.push(tree, kind, key);
+        put_bytes(&mut self.bytes, value);
+        self.longest_value = self.longest_value.max(value.len());
+    }
+
     fn push(&mut self, tree: TreeId, kind: EntryKind, key: &[u8]) {
         // A tree that does not fit does not exist, so the commit refuses it by `highest_tree`.
-        self.bytes.push(tree.0 << 1 | kind as u8);
+        let (weighs, put) = (kind as u8 >> 1, kind as u8 & 1);
+        self.bytes.push(weighs << 7 | tree.0 << 1 | put);
         put_bytes(&mut self.bytes, key);
         self.longest_key = self.longest_key.max(key.len());
         self.highest_tree = self.highest_tree.max(tree.0);
@@ -190,10 +218,15 @@ impl<'a> Operations<'a> {
     #[inline]
     fn read(&mut self) -> Option<Operation<'a>> {
         let first = self.reader.u8()?;
-        let kind = if first & 1 == 0 { EntryKind::Delete } else { EntryKind::Put };
-        let tree = TreeId(first >> 1);
+        let (kind, has_value) = match (first >> 7, first & 1) {
+            (0, 0) => (EntryKind::Delete, false),
+            (0, _) => (EntryKind::Put, true),
+            (_, 0) => (EntryKind::DeletePresent, false),
+            (_, _) => (EntryKind::PutAbsent, true),
+        };
+        let tree = TreeId(first >> 1 & 0x3f);
         let key = self.reader.bytes()?;
-        let value = if kind == EntryKind::Put { self.reader.bytes()? } else { &[] };
+        let value = if has_value { self.reader.bytes()? } else { &[] };
         Some(Operation { tree, kind, key, value })
     }
 }
@@ -225,15 +258,16 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_put_in_comes_out(
-            ops in prop::collection::vec((0u8..3, any::<bool>(), any::<Vec<u8>>(), any::<Vec<u8>>()), 0..20),
+            ops in prop::collection::vec((0u8..64, 0u8..4, any::<Vec<u8>>(), any::<Vec<u8>>()), 0..20),
             sequence in 0u64..1 << 56,
         ) {
             let mut batch = Batch::new();
-            for (tree, put, key, value) in &ops {
-                if *put {
-                    batch.put(TreeId(*tree), key, value);
-                } else {
-                    batch.delete(TreeId(*tree), key);
+            for (tree, kind, key, value) in &ops {
+                match kind {
+                    0 => batch.delete(TreeId(*tree), key),
+                    1 => batch.put(TreeId(*tree), key, value),
+                    2 => batch.delete_present(TreeId(*tree), key),
+                    _ => batch.put_absent(TreeId(*tree), key, value),
                 }
             }
             let stored = batch.seal(sequence).to_vec();
@@ -241,11 +275,12 @@ mod tests {
             prop_assert_eq!(read_sequence, sequence);
             let read: Vec<_> = read.map(Result::unwrap).collect();
             prop_assert_eq!(read.len(), ops.len());
-            for (operation, (tree, put, key, value)) in read.iter().zip(&ops) {
+            for (operation, (tree, kind, key, value)) in read.iter().zip(&ops) {
                 prop_assert_eq!(operation.tree, TreeId(*tree));
                 prop_assert_eq!(operation.key, &key[..]);
-                prop_assert_eq!(operation.kind == EntryKind::Put, *put);
-                if *put { prop_assert_eq!(operation.value, &value[..]); }
+                prop_assert_eq!(operation.kind as u8, *kind);
+                let put = *kind == 1 || *kind == 3;
+                prop_assert_eq!(operation.value, if put { &value[..] } else { &[] });
             }
         }
 
@@ -255,6 +290,17 @@ mod tests {
                 prop_assert!(operations.count() <= bytes.len() + 1);
             }
         }
+    }
+
+    #[test]
+    fn the_first_byte_of_an_operation_is_as_the_format_says() {
+        let mut batch = Batch::new();
+        batch.delete(TreeId(1), b"");
+        batch.put(TreeId(63), b"", b"");
+        batch.delete_present(TreeId(1), b"");
+        batch.put_absent(TreeId(63), b"", b"");
+        let stored = batch.seal(5);
+        assert_eq!(stored[8..], [0x02, 0, 0x7f, 0, 0, 0x82, 0, 0xff, 0, 0]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::engine::entry::{MAX_SEQUENCE, bound};
 use crate::engine::files::FileNumber;
 use crate::engine::handle::Engine;
 use crate::engine::iter::source::{LevelCursor, Source};
+use crate::engine::release::release;
 use crate::engine::snapshot::SnapshotPin;
 use crate::engine::sstable::CacheFill;
 use crate::engine::version::{FileMeta, LEVELS, Levels, TableFile, VersionEdit};
@@ -160,6 +161,9 @@ impl Core {
             Plan::Drop { level, files } => self.run_drop(&job, *level, files)?,
         }
         self.work.note_progress();
+        let files = job.plan.files().map(|(_, file)| Arc::clone(file)).collect();
+        drop(job);
+        release(files);
         Ok(())
     }
 
@@ -179,8 +183,11 @@ impl Core {
                 if file.meta().bounds.smallest() >= bound(key) {
                     continue;
                 }
-                file.set_next_start(file.table()?.approximate_offset(bound(key))?);
-                added.push((tree, small(level), file.meta().raised_to(key)));
+                let table = file.table()?;
+                file.set_next_start(table.approximate_offset(bound(key))?);
+                let stays =
+                    table.weight_between(bound(key), None, MAX_SEQUENCE, CacheFill::Skip)?;
+                added.push((tree, small(level), file.meta().raised_to(key, stays)));
             }
             removed.push((tree, small(level), file.meta().number));
         }

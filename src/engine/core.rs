@@ -12,6 +12,7 @@ use crate::engine::committer::Committer;
 use crate::engine::compaction::output::{OutputOptions, SmallTables};
 use crate::engine::compaction::rate::RateLimit;
 use crate::engine::config::{Limits, TreeConfig};
+use crate::engine::entry::Sequence;
 use crate::engine::files::FileNumbers;
 use crate::engine::hash::HashSeed;
 use crate::engine::health::Health;
@@ -46,6 +47,8 @@ pub(crate) struct Core {
     pub(crate) limits: Limits,
     /// With which the store hashes keys. It stays the same for the life of the store.
     pub(crate) hash_seed: HashSeed,
+    /// As the manifest has it; see [`Engine::counted_from`](crate::engine::Engine::counted_from).
+    pub(crate) counted_from: Sequence,
     pub(crate) trees: Vec<Tree>,
     pub(crate) numbers: Arc<FileNumbers>,
     pub(crate) health: Arc<Health>,

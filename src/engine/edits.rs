@@ -100,7 +100,7 @@ impl Core {
     pub(crate) fn snapshot_edit(&self, version: &Version, log: LogState) -> VersionEdit {
         let names = self.trees.iter().map(|tree| tree.config.name.as_str());
         let (next_file, last) = (self.numbers.peek(), self.sequences.visible());
-        version.as_edit(names, log, next_file, last, self.hash_seed)
+        version.as_edit(names, log, next_file, last, self.hash_seed, self.counted_from)
     }
 }
 

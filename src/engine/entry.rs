@@ -86,6 +86,12 @@ impl Tag {
     /// to 0. Entries of keys that are not counted weigh nothing.
     #[inline]
     pub fn weight(self) -> i64 {
+        i64::from(self.small_weight())
+    }
+
+    /// The weight in one byte.
+    #[inline]
+    pub(crate) fn small_weight(self) -> i8 {
         match self.kind() {
             EntryKind::Delete | EntryKind::Put => 0,
             EntryKind::DeletePresent => -1,

@@ -11,6 +11,7 @@ use crate::engine::entry::Sequence;
 use crate::engine::files::table_path;
 use crate::engine::handle::Engine;
 use crate::engine::memtable::{Memtable, MemtableCursor, MemtableSet};
+use crate::engine::release::release;
 use crate::engine::version::{FileMeta, LogState, VersionEdit};
 use crate::engine::view::View;
 use crate::engine::wal::{Log, LogPosition};
@@ -55,11 +56,12 @@ impl Core {
         self.health.check()?;
         let view = self.view.load_full();
         let Some((set, newer)) = view.immutable.split_last() else { return Ok(false) };
-        let log_start = newer.last().unwrap_or(&view.active).log_start;
-        let flushed = self.flush_set(log, set, log_start);
+        let (set, log_start) = (Arc::clone(set), newer.last().unwrap_or(&view.active).log_start);
         drop(view);
-        if let Err(error) = &flushed {
-            self.space.note_failure(error);
+        let flushed = self.flush_set(log, &set, log_start);
+        match &flushed {
+            Ok(()) => release(vec![set]),
+            Err(error) => self.space.note_failure(error),
         }
         self.note_space();
         flushed.map(|()| true)

@@ -67,6 +67,19 @@ impl Engine {
         self.core.hash_seed
     }
 
+    /// The first sequence number of the part of the store's life in which writers tell whether the
+    /// keys they count are set, by [`Batch::put_absent`] and [`Batch::delete_present`]. Keys that
+    /// may have been written before cannot be counted. Numbers that [`Engine::reserve_number`] gave
+    /// before are below it. `u64::MAX` if that has not begun, which happens only in a store
+    /// opened `read_only`.
+    ///
+    /// [`Batch::put_absent`]: crate::engine::Batch::put_absent
+    /// [`Batch::delete_present`]: crate::engine::Batch::delete_present
+    #[inline]
+    pub fn counted_from(&self) -> Sequence {
+        self.core.counted_from
+    }
+
     /// The sequence number of the newest visible commit.
     pub fn sequence(&self) -> Sequence {
         self.core.sequences.visible()

@@ -40,9 +40,11 @@ pub mod memtable;
 #[cfg(loom)]
 pub mod models;
 mod open_files;
+mod rank;
 mod reader;
 mod recovery;
 mod refresh;
+mod release;
 pub mod reserve;
 mod salvage;
 mod sampler;

@@ -78,6 +78,12 @@ pub(super) fn register() -> Result<()> {
 extern "C" fn in_child() {
     let parents = GENERATION.fetch_add(1, Ordering::Relaxed);
     let open = handle::abandon_in_child(parents);
+    #[cfg(feature = "server")]
+    crate::server::for_each_descriptor(|descriptor| {
+        // SAFETY: the child's copy of a socket that is listed as open. Only handles that are dead in
+        // the child would use it.
+        unsafe { libc::close(descriptor) };
+    });
     if open || IN_TRANSIT.load(Ordering::SeqCst) > 0 {
         FORKED_OPEN.store(true, Ordering::Relaxed);
     }

@@ -18,6 +18,8 @@ use crate::ffi::slice::misuse;
 use crate::ffi::target::{CommandTarget, Elsewhere};
 use crate::keyspace::limits::Limits;
 use crate::messages::{HandleWaits, Inbox};
+#[cfg(feature = "server")]
+use crate::server::RunningServer;
 use crate::txn::{Db, Ticket, Transaction};
 
 /// The kind of a handle, with its contents.
@@ -45,6 +47,9 @@ pub(super) enum HandleKind {
     /// What runs in another process.
     #[cfg(feature = "remote")]
     Remote(RemoteHandle),
+    /// Made by lsmkv_serve.
+    #[cfg(feature = "server")]
+    Server(RunningServer),
 }
 
 /// Runs one command by name and writes its reply to a sink. Returns whether it ran: a batch only
@@ -120,6 +125,8 @@ impl HandleKind {
                 remote.check_typed()?;
                 body(&CommandTarget::elsewhere(remote.limits(), remote))
             }
+            #[cfg(feature = "server")]
+            Self::Server(_) => Err(is_server()),
         }
     }
 
@@ -137,6 +144,8 @@ impl HandleKind {
             }
             #[cfg(feature = "remote")]
             Self::Remote(remote) => return remote.command(argv, sink),
+            #[cfg(feature = "server")]
+            Self::Server(_) => return Err(is_server()),
         }
         Ok(true)
     }
@@ -155,6 +164,8 @@ impl HandleKind {
             }
             #[cfg(feature = "remote")]
             Self::Remote(remote) => body(&mut |argv, sink| remote.command(argv, sink)),
+            #[cfg(feature = "server")]
+            Self::Server(_) => Err(is_server()),
         }
     }
 
@@ -195,6 +206,8 @@ impl HandleKind {
             Self::Transaction(transaction) => Some(transaction),
             #[cfg(feature = "remote")]
             Self::Remote(_) => None,
+            #[cfg(feature = "server")]
+            Self::Server(_) => None,
         }
     }
 
@@ -318,6 +331,11 @@ impl HandleKind {
     pub(super) fn close(self) -> Result<()> {
         match self {
             Self::Root(db) => db.close(),
+            #[cfg(feature = "server")]
+            Self::Server(server) => {
+                server.stop();
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -365,6 +383,12 @@ pub(super) fn alone<T>(shared: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
     shared.try_lock().ok_or_else(|| {
         misuse("two threads use this handle at the same time: it is for one at a time")
     })
+}
+
+/// The error for a server where a store is needed.
+#[cfg(feature = "server")]
+fn is_server() -> Error {
+    misuse("this handle is a server: pass the one that lsmkv_open made")
 }
 
 fn no_transaction() -> Error {

@@ -52,7 +52,8 @@ struct State {
 /// Begins a walk over the keys from lo to hi, hi excluded, in byte order. It sees the store as it
 /// is now; later writes do not show. NULL for lo or hi leaves that end open. Flags:
 /// LSMKV_ITER_REVERSE, LSMKV_ITER_VALUES, LSMKV_ITER_NO_FILL. Free *out with lsmkv_iter_free. Until
-/// it reaches its end or is freed, it keeps the files that it reads.
+/// it reaches its end or is freed, it keeps the files that it reads, and in memory what was not yet in
+/// files when it began: at most three eighths of memory_budget, or three times write_buffer.
 ///
 /// OK; MISUSE: out is NULL; INVALID: a flag; any of a read.
 #[unsafe(no_mangle)]

@@ -28,6 +28,7 @@ mod packed;
 mod remote;
 mod reply;
 mod reply_writer;
+mod server;
 mod session;
 mod slice;
 mod slot;

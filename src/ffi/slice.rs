@@ -137,18 +137,25 @@ impl Room {
         Ok(Self { data: data.cast(), size })
     }
 
-    /// Copies a value if it fits. Returns whether it did.
-    pub(super) fn fill(&self, value: &[u8]) -> bool {
-        if value.len() > self.size {
-            return false;
+    /// The number of bytes that there is room for.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Copies bytes to the place after the first `at`, if they fit. Returns how many it copied.
+    pub(super) fn fill(&self, at: usize, bytes: &[u8]) -> usize {
+        if self.size.checked_sub(at).is_none_or(|room| bytes.len() > room) {
+            return 0;
         }
-        if !value.is_empty() {
-            // SAFETY: `size` is not 0, so `data` is not NULL and has room for `size` bytes, no
-            // fewer than the value has; memory of the caller does not overlap memory of the
-            // library.
-            unsafe { std::ptr::copy_nonoverlapping(value.as_ptr(), self.data, value.len()) };
+        if !bytes.is_empty() {
+            // SAFETY: `size` is not 0, so `data` is not NULL and has room for `size` bytes. Those
+            // after the first `at` are no fewer than `bytes` has, as checked above. Memory of the
+            // caller does not overlap memory of the library.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.data.add(at), bytes.len());
+            };
         }
-        true
+        bytes.len()
     }
 }
 

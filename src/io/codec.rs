@@ -21,6 +21,11 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push((value & 0x7f) as u8);
 }
 
+/// Appends a signed number as a varint: numbers near zero are short.
+pub fn put_zigzag(out: &mut Vec<u8>, value: i64) {
+    put_varint(out, (value << 1 ^ value >> 63).cast_unsigned());
+}
+
 /// Appends the length of `bytes` as a varint, and then the bytes.
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
@@ -104,6 +109,13 @@ impl<'a> Reader<'a> {
             return Some(u64::from(first));
         }
         self.long_varint()
+    }
+
+    /// Reads a signed number that [`put_zigzag`] appended.
+    #[inline]
+    pub fn zigzag(&mut self) -> Option<i64> {
+        let raw = self.varint()?;
+        Some((raw >> 1).cast_signed() ^ -(raw & 1).cast_signed())
     }
 
     fn long_varint(&mut self) -> Option<u64> {

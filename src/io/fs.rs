@@ -69,7 +69,7 @@ pub trait FileSystem: Send + Sync + Debug {
     /// Takes the exclusive lock of an existing directory itself until the guard is dropped, and
     /// creates nothing. Fails with `WouldBlock` if another handle or process holds the lock.
     fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn LockGuard>>;
-    /// The process that holds the lock on `path`, if that is known.
+    /// The process that holds the lock of a file or directory, if that is known.
     fn lock_holder(&self, path: &Path) -> Option<u32> {
         let _ = path;
         None

@@ -121,12 +121,9 @@ fn open_lock_file(path: &Path) -> io::Result<OwnedFd> {
     }
 }
 
-/// The process that holds the lock on `path`, if that is known. The caller has found it held.
-pub fn holder(path: &Path) -> Option<u32> {
-    if HELD.holds(&identity_at(path).ok()??) {
-        return Some(std::process::id());
-    }
-    // This process does not hold the lock, so closing the file takes it from nobody.
+/// The process that a lock file names. The caller has found it locked by another process, so closing
+/// the file takes the lock from nobody.
+fn named_in(path: &Path) -> Option<u32> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let descriptor = rustix::fs::open(path, flags, Mode::empty()).ok()?;
     let mut bytes = [0; 16];
@@ -157,6 +154,32 @@ fn identity_at(path: &Path) -> io::Result<Option<FileIdentity>> {
 
 fn identity_of(stat: &Stat) -> FileIdentity {
     (stat.st_dev, stat.st_ino)
+}
+
+/// The process that holds the lock of a file or directory, as far as the system or the file tells. The
+/// caller has found it locked.
+pub(super) fn holder(path: &Path) -> Option<u32> {
+    let identity = identity_at(path).ok()??;
+    if HELD.holds(&identity) {
+        return Some(std::process::id());
+    }
+    // A file system that shows other device numbers than it has is not found here.
+    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    holder_in(&locks, identity).or_else(|| named_in(path))
+}
+
+/// Finds the holder in the system's list of locks. Its lines have a number, the kind of lock, two
+/// words, the process, and device and inode as `major:minor:inode`.
+fn holder_in(locks: &str, (device, inode): FileIdentity) -> Option<u32> {
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let place = format!("{major:02x}:{minor:02x}:{inode}");
+    locks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            [_, "FLOCK", _, _, process, found, ..] if *found == place => process.parse().ok(),
+            _ => None,
+        }
+    })
 }
 
 #[derive(Debug)]
@@ -224,6 +247,45 @@ mod tests {
     use std::process::Command;
 
     const PROBED_PATH: &str = "LSMKV_TEST_LOCK_PROBE";
+
+    #[test]
+    fn the_holder_of_a_lock_is_found_in_the_systems_list() {
+        let locks = "1: POSIX  ADVISORY  WRITE 7 fe:00:5603337 0 EOF\n\
+                     1: -> FLOCK  ADVISORY  WRITE 8 fe:00:5603337 0 EOF\n\
+                     2: FLOCK  ADVISORY  WRITE 17931 fe:00:5603337 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 9 fe:01:5603338 0 EOF\n\
+                     4: FLOCK";
+        let device = rustix::fs::makedev(0xfe, 0);
+        assert_eq!(holder_in(locks, (device, 5_603_337)), Some(17931));
+        assert_eq!(holder_in(locks, (device, 5_603_338)), None);
+        assert_eq!(holder_in("", (device, 1)), None);
+    }
+
+    #[test]
+    fn a_lock_file_names_a_process_that_exists_or_nobody() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("LOCK");
+        for content in ["", "0\n", "-1\n", "12", "99999999999999999999\n", "a\n", "2147483647\n"] {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(named_in(&path), None, "{content:?}");
+        }
+        let guard = acquire(&path).unwrap();
+        guard.sign();
+        assert_eq!(named_in(&path), Some(std::process::id()));
+        drop(guard);
+        assert_eq!(std::fs::read(&path).unwrap(), b"");
+    }
+
+    #[test]
+    fn this_process_is_known_as_the_holder() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("LOCK");
+        assert_eq!(holder(&path), None);
+        let guard = acquire(&path).unwrap();
+        assert_eq!(holder(&path), Some(std::process::id()));
+        drop(guard);
+        assert_eq!(holder(&path), None);
+    }
 
     fn is_refused(path: &Path) -> bool {
         match acquire(path) {

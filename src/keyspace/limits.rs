@@ -45,9 +45,9 @@ impl Limits {
     /// the escaped user key and a member.
     pub(crate) fn widen(&self, mut options: Options) -> Options {
         let wrapped = |bytes: u64| bytes.saturating_add(64).min(ENGINE_MAX);
-        // A record may hold a whole packed collection. Its members were accepted once, so they can
-        // always have rows.
-        let member = self.value.max(packed::MOST_BYTES);
+        // A record may hold a whole packed collection, and a row a chunk of a string. They were
+        // accepted once, so they can always be written again.
+        let member = self.value.max(packed::MOST_BYTES).max(options.chunk_bytes);
         options.max_key_bytes = wrapped(self.key.saturating_mul(2).saturating_add(member));
         options.max_value_bytes = wrapped(member);
         options

@@ -20,4 +20,5 @@ pub(crate) mod script_limits;
 pub(crate) mod spaces;
 #[cfg(test)]
 pub(crate) mod spills;
+pub(crate) mod string_layout;
 pub(crate) mod trees;

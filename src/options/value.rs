@@ -16,6 +16,8 @@ pub(super) enum Rule {
     Choice,
     /// Any of these letters, or none.
     Letters(&'static str),
+    /// Any text.
+    Text,
 }
 
 /// A parsed value, or the values that are allowed.
@@ -33,7 +35,7 @@ impl Rule {
         match *self {
             Self::Size(low, high) | Self::Count(low, high) => (low..=high).contains(&value),
             Self::SizeOrZero(low, high) => value == 0 || (low..=high).contains(&value),
-            Self::Choice | Self::Letters(_) => true,
+            Self::Choice | Self::Letters(_) | Self::Text => true,
         }
     }
 
@@ -46,7 +48,7 @@ impl Rule {
                 format!("bytes or a size like 64MiB, {} to {}, or 0", size(low), size(high))
             }
             Self::Count(low, high) => format!("a number, {low} to {high}"),
-            Self::Choice => String::new(),
+            Self::Choice | Self::Text => String::new(),
             Self::Letters(letters) => format!("letters of {letters}"),
         }
     }
@@ -56,7 +58,7 @@ impl Value for u64 {
     fn parse(text: &str, rule: &Rule) -> Parsed<Self> {
         let value = match rule {
             Rule::Size(..) | Rule::SizeOrZero(..) => parse_size(text),
-            Rule::Count(..) | Rule::Choice | Rule::Letters(_) => parse_digits(text),
+            Rule::Count(..) | Rule::Choice | Rule::Letters(_) | Rule::Text => parse_digits(text),
         };
         value.filter(|&value| rule.admits(value)).ok_or_else(|| rule.allowed())
     }
@@ -64,7 +66,7 @@ impl Value for u64 {
     fn show(&self, rule: &Rule) -> String {
         match rule {
             Rule::Size(..) | Rule::SizeOrZero(..) => size(*self),
-            Rule::Count(..) | Rule::Choice | Rule::Letters(_) => self.to_string(),
+            Rule::Count(..) | Rule::Choice | Rule::Letters(_) | Rule::Text => self.to_string(),
         }
     }
 

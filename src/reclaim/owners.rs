@@ -9,6 +9,7 @@
 
 use bytes::Bytes;
 
+use crate::encoding::chunked::{Chunks, is_chunked};
 use crate::encoding::meta::{Body, Header, Type, is_packed};
 use crate::engine::{FilterJob, Iter, Sequence};
 use crate::error::Result;
@@ -35,6 +36,10 @@ enum Named {
 impl Named {
     fn by(record: &[u8]) -> Self {
         let Ok(Header { kind, .. }) = Header::decode(record) else { return Self::Unknown };
+        if kind == Type::String && is_chunked(record) {
+            let chunks = Chunks::decode(record);
+            return chunks.map_or(Self::Unknown, |chunks| Self::Members(chunks.version));
+        }
         if kind == Type::String || is_packed(record) {
             return Self::Nothing;
         }

@@ -263,6 +263,26 @@ impl ReplySink for Writer<'_> {
         self.bulk(bytes);
     }
 
+    fn begin_bulk(&mut self, len: usize) -> bool {
+        if self.has_room(len.saturating_add(FRAME)) {
+            self.put_length(b'$', len);
+        }
+        true
+    }
+
+    fn bulk_part(&mut self, bytes: &[u8]) {
+        if !self.full {
+            self.out.extend_from_slice(bytes);
+        }
+    }
+
+    fn end_bulk(&mut self) {
+        if !self.full {
+            self.out.extend_from_slice(b"\r\n");
+            self.forecast.count();
+        }
+    }
+
     fn double(&mut self, number: f64) {
         self.double(number);
     }

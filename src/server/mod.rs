@@ -4,6 +4,7 @@
 //! program's. Its threads block all signals, and its sockets raise no SIGPIPE.
 //!
 //! - `running`: starts and stops the server; `flusher`, `log`: its helper thread and its messages;
+//! - `address`: where it listens; `descriptors`: its sockets, for a forked child;
 //! - `event_loop`, `connection`, `input_buffer`, `stream`: threads, connections and sockets;
 //! - `dispatch`, `command_table`, `commands`, `command_batch`, `session_call`: commands;
 //! - `transaction_queue`, `transaction`: MULTI and EXEC;
@@ -14,6 +15,7 @@
 //! - `output_classes`, `output_limit`: limits on reply buffers;
 //! - `settings`, `counters`, `background_save`, `shared`: the server's state.
 
+mod address;
 mod background_save;
 mod blocking;
 mod client;
@@ -24,6 +26,7 @@ mod command_table;
 mod commands;
 mod connection;
 mod counters;
+mod descriptors;
 mod dispatch;
 mod error_reply;
 mod event_loop;
@@ -45,6 +48,7 @@ mod transaction;
 mod transaction_queue;
 
 pub use commands::process_bytes;
+pub(crate) use descriptors::for_each_descriptor;
 pub use log::Log;
 pub use running::{RunningServer, ServerConfig};
 pub use stream::Listener;

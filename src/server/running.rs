@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use mio::{Poll, Waker};
 use parking_lot::Mutex;
 
+use super::address::ServerAddress;
 use super::commands::command_table;
 use super::event_loop::{EventLoop, MAILBOX};
 use super::flusher::Flusher;
@@ -20,7 +21,7 @@ use super::settings::Settings;
 use super::shared::Server;
 use super::stream::Listener;
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::SyncMode;
+use crate::options::{Options, SyncMode};
 use crate::txn::{Db, Dependent};
 
 /// The most threads that serve clients.
@@ -47,6 +48,7 @@ pub struct ServerConfig {
 pub struct RunningServer {
     running: Arc<Running>,
     addresses: Vec<String>,
+    port: Option<u16>,
     /// The process that started it: in a forked child its threads do not exist.
     process: u32,
 }
@@ -63,22 +65,51 @@ struct Threads {
 }
 
 impl RunningServer {
+    /// Starts to serve a store on `unix:PATH` or `tcp:HOST:PORT`; port 0 takes a free one. Of the
+    /// options, those that begin with `server_` apply.
+    ///
+    /// ```
+    /// use lsmkv::{Db, Options, Server};
+    ///
+    /// let db = Db::open(":memory:", Options::default())?;
+    /// let server = Server::start(&db, "tcp:127.0.0.1:0", &Options::default())?;
+    /// println!("redis-cli -u {}", server.addresses()[0]);
+    /// server.stop();
+    /// db.close()?;
+    /// # Ok::<(), lsmkv::Error>(())
+    /// ```
+    pub fn start(db: &Db, address: &str, options: &Options) -> Result<Self> {
+        options.validate()?;
+        let address = ServerAddress::parse(address)?;
+        address.check_exposure(options)?;
+        servable(db)?;
+        let listener = address.listen()?;
+        let mut parameters = listener.parameters();
+        parameters.push(("requirepass", options.server_password.clone()));
+        parameters.push(("maxclients", options.server_max_clients.to_string()));
+        parameters.push(("timeout", options.server_idle_timeout_s.to_string()));
+        let threads = options.server_threads as usize;
+        let listeners = vec![listener];
+        Self::with_config(db, ServerConfig { listeners, parameters, threads, ..Default::default() })
+    }
+
     /// Starts to serve a store.
-    pub fn start(db: &Db, config: ServerConfig) -> Result<Self> {
-        if !db.is_live() {
-            let text = "a snapshot or a transaction is not served: serve the store itself";
-            return Err(Error::new(ErrorKind::Unsupported, text));
-        }
-        db.check_open()?;
+    #[doc(hidden)]
+    pub fn with_config(db: &Db, config: ServerConfig) -> Result<Self> {
+        servable(db)?;
         let addresses = config.listeners.iter().map(Listener::url).collect();
+        let port = config.listeners.iter().find_map(Listener::port);
         let settings = Settings::of_store(db);
         for (name, value) in &config.parameters {
             settings.set_initial(name, value);
         }
         let sync = db.durability();
         // Replies wait for the device, once for many commands, so the writes need not.
+        let db = &db.select(0)?;
         let own =
             if sync == SyncMode::Always { db.with_sync(SyncMode::Interval) } else { db.clone() };
+        // The close of the handle that was given does not end the waits of clients.
+        let own = own.with_waits(Arc::default());
         let threads = thread_count(config.threads);
         let mut server = Server::new(own, settings, command_table(), threads, config.log);
         server.allocator = config.allocator.unwrap_or(server.allocator);
@@ -95,7 +126,7 @@ impl RunningServer {
             server: Arc::clone(&server),
             threads: Mutex::new(Some(Threads { event_loops, _flusher: None })),
         });
-        let started = Self { running, addresses, process: std::process::id() };
+        let started = Self { running, addresses, port, process: std::process::id() };
         // A store opened to flush every second goes on with it, whatever CONFIG SET says.
         if sync == SyncMode::Off {
             let flusher = Flusher::start(&server).map_err(|error| no_thread(&error))?;
@@ -108,9 +139,15 @@ impl RunningServer {
         Ok(started)
     }
 
-    /// The addresses that it listens on, in the form in which [`crate::Remote::open`] takes them.
+    /// The addresses that it listens on, as `redis://HOST:PORT` or `unix://PATH`: the form in which
+    /// `lsmkv_open` and `Remote::open` take them.
     pub fn addresses(&self) -> &[String] {
         &self.addresses
+    }
+
+    /// The TCP port that it listens on; `None` if it listens on a Unix socket alone.
+    pub fn port(&self) -> Option<u16> {
+        self.port
     }
 
     /// Stops the server and waits for its threads. Clients are disconnected; the store stays open.
@@ -152,6 +189,15 @@ impl Dependent for Running {
             let _ = thread.join();
         }
     }
+}
+
+/// Fails if the handle cannot be served.
+fn servable(db: &Db) -> Result<()> {
+    if !db.is_live() {
+        let text = "a snapshot or a transaction is not served: serve the store itself";
+        return Err(Error::new(ErrorKind::Unsupported, text));
+    }
+    db.check_open()
 }
 
 /// The number of threads that serve clients. One thread serves hundreds of thousands of commands a

@@ -12,33 +12,51 @@ use mio::{Interest, Registry, Token};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-use crate::error::{Error, Result};
+use super::descriptors::Listed;
+use crate::error::{Error, ErrorKind, Result};
 
 /// The socket of a connection, in non-blocking mode.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub(crate) struct Stream {
+    /// Dropped before the socket.
+    _listed: Listed,
+    socket: StreamSocket,
+}
+
+#[derive(Debug)]
+enum StreamSocket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 impl Stream {
+    fn new(socket: StreamSocket) -> Self {
+        Self { _listed: Listed::new(socket.as_fd().as_raw_fd()), socket }
+    }
+
     /// The peer's address and ours, as CLIENT LIST shows them.
     pub(crate) fn addresses(&self, listener: &str) -> (String, String) {
-        let Self::Tcp(stream) = self else { return (format!("{listener}:0"), listener.to_owned()) };
+        let StreamSocket::Tcp(stream) = &self.socket else {
+            return (format!("{listener}:0"), listener.to_owned());
+        };
         let shown = |address: io::Result<SocketAddr>| {
             address.map_or_else(|_| "?:0".to_owned(), |address| address.to_string())
         };
         (shown(stream.peer_addr()), shown(stream.local_addr()))
     }
 
+    pub(crate) fn is_unix(&self) -> bool {
+        matches!(self.socket, StreamSocket::Unix(_))
+    }
+
     pub(crate) fn descriptor(&self) -> i32 {
-        self.as_fd().as_raw_fd()
+        self.socket.as_fd().as_raw_fd()
     }
 
     fn source(&mut self) -> &mut dyn Source {
-        match self {
-            Self::Tcp(stream) => stream,
-            Self::Unix(stream) => stream,
+        match &mut self.socket {
+            StreamSocket::Tcp(stream) => stream,
+            StreamSocket::Unix(stream) => stream,
         }
     }
 
@@ -52,7 +70,7 @@ impl Stream {
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for StreamSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(stream) => stream.as_fd(),
@@ -63,9 +81,9 @@ impl AsFd for Stream {
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.read(buffer),
-            Self::Unix(stream) => stream.read(buffer),
+        match &mut self.socket {
+            StreamSocket::Tcp(stream) => stream.read(buffer),
+            StreamSocket::Unix(stream) => stream.read(buffer),
         }
     }
 }
@@ -73,7 +91,7 @@ impl Read for Stream {
 /// Writes never raise SIGPIPE, whatever the program has made of that signal.
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::net::send(self.as_fd(), bytes, SendFlags::NOSIGNAL)?)
+        Ok(rustix::net::send(self.socket.as_fd(), bytes, SendFlags::NOSIGNAL)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -89,24 +107,45 @@ fn is_unavailable(error: &io::Error) -> bool {
 
 /// A socket that accepts connections. Dropping it removes the file of a Unix socket.
 #[derive(Debug)]
-pub struct Listener(Socket);
+pub struct Listener {
+    /// Dropped before the socket.
+    _listed: Listed,
+    socket: ListenerSocket,
+}
 
 #[derive(Debug)]
-enum Socket {
+enum ListenerSocket {
     Tcp(TcpListener),
     Unix(UnixListener, PathBuf),
 }
 
+/// The longest path that the address of a Unix socket holds, with its end.
+const LONGEST_PATH: usize = 107;
+
 fn refused(name: &str, error: &io::Error) -> Error {
-    Error::io("listen on", Path::new(name), error)
+    let plain = Error::io("listen on", Path::new(name), error);
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            plain.wrap(ErrorKind::Busy, "another server listens there; choose another address")
+        }
+        _ => plain,
+    }
 }
 
 impl Listener {
+    fn new(socket: ListenerSocket) -> Self {
+        let descriptor = match &socket {
+            ListenerSocket::Tcp(listener) => listener.as_raw_fd(),
+            ListenerSocket::Unix(listener, _) => listener.as_raw_fd(),
+        };
+        Self { _listed: Listed::new(descriptor), socket }
+    }
+
     /// Listens on a TCP address; returns `None` if it is `optional` and this machine does not have
     /// it.
     pub fn tcp(address: SocketAddr, optional: bool) -> Result<Option<Self>> {
         match TcpListener::bind(address) {
-            Ok(listener) => Ok(Some(Self(Socket::Tcp(listener)))),
+            Ok(listener) => Ok(Some(Self::new(ListenerSocket::Tcp(listener)))),
             Err(error) if optional && is_unavailable(&error) => Ok(None),
             Err(error) => Err(refused(&address.to_string(), &error)),
         }
@@ -114,13 +153,22 @@ impl Listener {
 
     /// Listens on a Unix socket. Replaces the socket file of a dead server, but no other file.
     pub fn unix(path: &Path) -> Result<Self> {
+        let length = path.as_os_str().len();
+        if length > LONGEST_PATH {
+            let text = format!(
+                "the path of a Unix socket has at most {LONGEST_PATH} bytes and this one has \
+                 {length}: use a shorter one, or a relative one, instead of {}",
+                path.display()
+            );
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
         let refused = |error: io::Error| refused(&path.display().to_string(), &error);
         let is_socket = path.symlink_metadata().is_ok_and(|data| data.file_type().is_socket());
         if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
             std::fs::remove_file(path).map_err(refused)?;
         }
         let listener = UnixListener::bind(path).map_err(refused)?;
-        let own = Self(Socket::Unix(listener, path.to_owned()));
+        let own = Self::new(ListenerSocket::Unix(listener, path.to_owned()));
         let only_owner = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(path, only_owner).map_err(refused)?;
         Ok(own)
@@ -128,48 +176,72 @@ impl Listener {
 
     /// The address it listens on.
     pub(crate) fn name(&self) -> String {
-        match &self.0 {
-            Socket::Tcp(listener) => {
+        match &self.socket {
+            ListenerSocket::Tcp(listener) => {
                 listener.local_addr().map_or_else(|_| "tcp".into(), |address| address.to_string())
             }
-            Socket::Unix(_, path) => path.display().to_string(),
+            ListenerSocket::Unix(_, path) => path.display().to_string(),
         }
     }
 
     /// The address by which a store behind this socket is opened.
     pub(crate) fn url(&self) -> String {
-        match &self.0 {
-            Socket::Tcp(_) => format!("redis://{}", self.name()),
-            Socket::Unix(_, path) => {
+        match &self.socket {
+            ListenerSocket::Tcp(_) => format!("redis://{}", self.name()),
+            ListenerSocket::Unix(_, path) => {
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
                 format!("unix://{}", path.display())
             }
         }
     }
 
+    pub(crate) fn port(&self) -> Option<u16> {
+        match &self.socket {
+            ListenerSocket::Tcp(listener) => listener.local_addr().ok().map(|it| it.port()),
+            ListenerSocket::Unix(..) => None,
+        }
+    }
+
+    /// The parameters of CONFIG GET that tell its address.
+    pub(crate) fn parameters(&self) -> Vec<(&'static str, String)> {
+        match &self.socket {
+            ListenerSocket::Tcp(listener) => {
+                let ip = listener.local_addr().map(|address| address.ip().to_string());
+                let port = self.port().unwrap_or(0).to_string();
+                vec![("bind", ip.unwrap_or_default()), ("port", port)]
+            }
+            ListenerSocket::Unix(_, path) => vec![("unixsocket", path.display().to_string())],
+        }
+    }
+
     pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        match &mut self.0 {
-            Socket::Tcp(listener) => registry.register(listener, token, Interest::READABLE),
-            Socket::Unix(listener, _) => registry.register(listener, token, Interest::READABLE),
+        match &mut self.socket {
+            ListenerSocket::Tcp(listener) => registry.register(listener, token, Interest::READABLE),
+            ListenerSocket::Unix(listener, _) => {
+                registry.register(listener, token, Interest::READABLE)
+            }
         }
     }
 
     pub(crate) fn accept(&self) -> io::Result<Stream> {
-        match &self.0 {
-            Socket::Tcp(listener) => {
+        match &self.socket {
+            ListenerSocket::Tcp(listener) => {
                 let (stream, _) = listener.accept()?;
                 // Without it, some small replies wait 40 ms.
                 let _ = stream.set_nodelay(true);
-                Ok(Stream::Tcp(stream))
+                Ok(Stream::new(StreamSocket::Tcp(stream)))
             }
-            Socket::Unix(listener, _) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+            ListenerSocket::Unix(listener, _) => {
+                let (stream, _) = listener.accept()?;
+                Ok(Stream::new(StreamSocket::Unix(stream)))
+            }
         }
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Socket::Unix(_, path) = &self.0 {
+        if let ListenerSocket::Unix(_, path) = &self.socket {
             let _ = std::fs::remove_file(path);
         }
     }

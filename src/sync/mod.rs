@@ -12,7 +12,7 @@ mod native;
 pub(crate) use native::*;
 
 mod spawn;
-pub(crate) use spawn::spawn;
+pub(crate) use spawn::{spawn, without_signals};
 
 #[cfg(any(loom, shuttle))]
 mod checked;

@@ -4,19 +4,23 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::thread::{Builder, JoinHandle};
 
-use super::thread::{Builder, JoinHandle};
-
-/// Starts a thread that gets no signals.
+/// Starts a thread that gets no signals and that no checker of schedules sees.
 pub(crate) fn spawn<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
-    // A thread inherits the mask of the one that starts it.
+    without_signals(|| Builder::new().name(name.to_owned()).spawn(body))
+}
+
+/// Calls a function that starts a thread: a thread inherits the signal mask of the one that starts
+/// it.
+pub(crate) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     let masked = AllBlocked::begin();
-    let thread = Builder::new().name(name.to_owned()).spawn(body);
+    let started = start();
     drop(masked);
-    thread
+    started
 }
 
 /// All signals are blocked in this thread until the value is dropped.

@@ -1,10 +1,13 @@
 //! How commands run: [`Tx`], and the handles that run them.
 //!
 //! - `tx`: one command's or transaction's view of the store; `overlay`: its pending writes;
-//!   `write_filter`: which keys those may hold; `walk`: rows in order; `prefetch`: rows that are
-//!   needed soon; `touched`: the keys that a transaction depends on;
-//! - `store`: what all handles share; `dependents`: what a close of the store ends first; `stripes`: locks by key; `execution`: reads, writes, commits;
-//! - `snapshot`: read points that stay; `running`, `transaction`: transactions; `watch`: WATCH;
+//!   `pending_write`: one of them; `write_filter`: which keys those may hold; `walk`: rows in order;
+//!   `counted`: how many rows there are and which is the nth; `prefetch`: rows that are needed soon;
+//!   `touched`: the keys that a transaction depends on;
+//! - `store`: what all handles share; `dependents`: what a close of the store ends first; `stripes`:
+//!   locks by key; `execution`: reads, writes, commits;
+//! - `snapshot`: read points that stay; `frozen`: rows that an iterator reads later; `running`,
+//!   `transaction`: transactions; `watch`: WATCH;
 //! - `script`: how a script runs, under the locks of its keys or alone; `script_locks`: which locks
 //!   slow scripts hold;
 //! - `conflicts`, `revalidation`: whether a key was changed meanwhile;
@@ -14,12 +17,15 @@
 
 pub(crate) mod collection;
 pub(crate) mod conflicts;
+mod counted;
 pub(crate) mod db;
 mod delivery;
 mod dependents;
 pub(crate) mod execution;
+mod frozen;
 mod outgoing;
 mod overlay;
+mod pending_write;
 mod prefetch;
 mod record;
 mod refresh;
@@ -45,6 +51,7 @@ pub use db::Db;
 #[cfg(feature = "server")]
 pub(crate) use dependents::Dependent;
 pub(crate) use execution::Done;
+pub(crate) use frozen::FrozenRows;
 pub(crate) use outgoing::Origin;
 pub(crate) use record::Record;
 pub use ticket::Ticket;

@@ -5,7 +5,6 @@
 //! replaced, and a rollback to the savepoint restores that.
 
 use std::cell::{Ref, RefCell};
-use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
@@ -14,13 +13,9 @@ use crate::encoding::meta::Header;
 use crate::engine::{Batch, ReservedNumber, TreeId};
 use crate::keyspace::trees::{DATA, META, SCORE};
 use crate::txn::outgoing::{ExpiredKey, Origin, Outbox, Outgoing};
+use crate::txn::pending_write::{PendingWrite, Writes};
 use crate::txn::touched::Touched;
 use crate::txn::write_filter::WriteFilter;
-
-pub(super) type Writes = BTreeMap<Vec<u8>, Option<Bytes>>;
-
-/// Roughly the memory that an entry takes beside its bytes.
-const ENTRY_BYTES: usize = 64;
 
 /// The pending writes of a command or transaction.
 #[derive(Debug)]
@@ -95,7 +90,7 @@ struct UndoEntry {
     /// Where the key begins in `undo_keys`; it ends where the next one begins.
     key_at: usize,
     /// The pending write that was replaced; `None` if the key had none.
-    by: Option<Option<Bytes>>,
+    by: Option<PendingWrite>,
 }
 
 /// A state that a rollback can restore.
@@ -110,10 +105,6 @@ pub(super) struct Savepoint {
     takes_space: bool,
     bytes: usize,
     overflowed: bool,
-}
-
-fn cost(key: &[u8], value: Option<&Bytes>) -> usize {
-    ENTRY_BYTES + key.len() + value.map_or(0, Bytes::len)
 }
 
 impl Overlay {
@@ -138,23 +129,37 @@ impl Overlay {
     #[inline]
     pub(super) fn get(&self, tree: TreeId, key: &[u8]) -> Option<&Option<Bytes>> {
         let (writes, filter) = (self.of(tree)?, self.filters.get(tree.index())?);
-        if filter.may_hold(key, writes.len()) { writes.get(key) } else { None }
+        if !filter.may_hold(key, writes.len()) {
+            return None;
+        }
+        writes.get(key).map(|write| &write.value)
     }
 
-    /// Sets or removes a physical key. Past the limit nothing more is stored: the command that
+    /// Sets or removes a physical key that is not counted. Past the limit nothing more is stored: the command that
     /// writes so much is going to fail.
     pub(super) fn write(&mut self, tree: TreeId, key: &[u8], value: Option<Bytes>) {
         self.changes_keys |= tree == META;
-        self.add_pending(tree, key, value);
+        self.add_pending(tree, key, PendingWrite { value, weight: 0 });
+    }
+
+    /// Sets or removes a row, which changes the number of rows by `weight`.
+    pub(super) fn write_counted(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        value: Option<Bytes>,
+        weight: i8,
+    ) {
+        self.add_pending(tree, key, PendingWrite { value, weight });
     }
 
     /// Replaces the record of a key by one with the same expiry.
     pub(super) fn replace_record(&mut self, key: &[u8], record: Bytes) {
-        self.add_pending(META, key, Some(record));
+        self.add_pending(META, key, PendingWrite { value: Some(record), weight: 0 });
     }
 
-    fn add_pending(&mut self, tree: TreeId, key: &[u8], value: Option<Bytes>) {
-        let cost_of_new = cost(key, value.as_ref());
+    fn add_pending(&mut self, tree: TreeId, key: &[u8], write: PendingWrite) {
+        let cost_of_new = write.cost(key);
         let trees = (self.writes.get_mut(tree.index()), self.filters.get_mut(tree.index()));
         let (Some(writes), Some(filter)) = trees else { return };
         if self.bytes.saturating_add(cost_of_new) > self.most_bytes {
@@ -164,13 +169,13 @@ impl Overlay {
         let writes = writes.get_or_insert_default();
         let place = if filter.may_hold(key, writes.len()) { writes.get_mut(key) } else { None };
         let old = match place {
-            Some(place) => Some(std::mem::replace(place, value)),
+            Some(place) => Some(place.replace(write)),
             None => {
                 filter.note(key, writes.keys().map(Vec::as_slice));
-                writes.insert(key.to_vec(), value)
+                writes.insert(key.to_vec(), write)
             }
         };
-        let cost_of_old = old.as_ref().map_or(0, |old| cost(key, old.as_ref()));
+        let cost_of_old = old.as_ref().map_or(0, |old| old.cost(key));
         self.bytes = (self.bytes + cost_of_new).saturating_sub(cost_of_old);
         if self.savepoints > 0 {
             self.undo.push(UndoEntry { tree, key_at: self.undo_keys.len(), by: old });
@@ -359,7 +364,7 @@ impl Overlay {
 
     /// The earliest expiry of the records written.
     pub(crate) fn soonest_expiry(&self) -> Option<u64> {
-        let records = self.of(META)?.values().flatten();
+        let records = self.of(META)?.values().filter_map(|write| write.value.as_ref());
         let headers = records.filter_map(|record| Header::decode(record).ok());
         headers.map(|header| header.expire_ms).filter(|expire_ms| *expire_ms != 0).min()
     }
@@ -369,11 +374,8 @@ impl Overlay {
         let mut batch = Batch::with_capacity(self.bytes);
         for (tree, writes) in (0u8..).zip(&self.writes) {
             let Some(writes) = writes else { continue };
-            for (key, value) in writes {
-                match value {
-                    Some(value) => batch.put(TreeId(tree), key, value),
-                    None => batch.delete(TreeId(tree), key),
-                }
+            for (key, write) in writes {
+                write.add_to(&mut batch, TreeId(tree), key);
             }
         }
         if !self.changes_keys {
@@ -408,13 +410,14 @@ impl Overlay {
 mod tests {
     use super::*;
     use crate::encoding::keys::{prefix, row_key};
+    use crate::engine::EntryKind;
 
-    fn shown(overlay: &Overlay) -> Vec<(usize, Vec<u8>, Option<Bytes>)> {
+    fn shown(overlay: &Overlay) -> Vec<(usize, Vec<u8>, PendingWrite)> {
         let trees = overlay.writes.iter().enumerate();
         trees
             .flat_map(|(tree, writes)| {
                 let pending = writes.iter().flatten();
-                pending.map(move |(key, value)| (tree, key.clone(), value.clone()))
+                pending.map(move |(key, write)| (tree, key.clone(), write.clone()))
             })
             .collect()
     }
@@ -437,6 +440,42 @@ mod tests {
         overlay.rollback_to(&outer);
         assert_eq!((shown(&overlay), overlay.bytes), (before, bytes));
         assert!(overlay.assignments.is_empty() && overlay.undo.is_empty());
+    }
+
+    #[test]
+    fn a_row_that_is_written_several_times_weighs_what_all_of_it_changes() {
+        use EntryKind::{Delete, DeletePresent, Put, PutAbsent};
+        let value = || Some(Bytes::from("v"));
+        let mut overlay = Overlay::default();
+        // Rows that were there: `a` is removed and comes back, `b` is overwritten and removed. Rows
+        // that were not: `c` comes, goes and comes, `d` comes and goes.
+        for (row, value, weight) in [
+            (b"a", None, -1),
+            (b"a", value(), 1),
+            (b"b", value(), 0),
+            (b"b", None, -1),
+            (b"c", value(), 1),
+            (b"c", None, -1),
+            (b"c", value(), 1),
+            (b"d", value(), 1),
+            (b"d", None, -1),
+        ] {
+            overlay.write_counted(DATA, row, value, weight);
+        }
+        let kinds = |overlay: &Overlay| -> Vec<_> {
+            let batch = overlay.batch();
+            batch.operations().map(|operation| operation.unwrap().kind).collect()
+        };
+        let before = [Put, DeletePresent, PutAbsent, Delete];
+        assert_eq!(kinds(&overlay), before);
+        let savepoint = overlay.savepoint();
+        overlay.write_counted(DATA, b"a", None, -1);
+        overlay.write_counted(DATA, b"b", value(), 1);
+        overlay.write_counted(DATA, b"c", None, -1);
+        overlay.write_counted(DATA, b"d", value(), 1);
+        assert_eq!(kinds(&overlay), [DeletePresent, Put, Delete, PutAbsent]);
+        overlay.rollback_to(&savepoint);
+        assert_eq!(kinds(&overlay), before);
     }
 
     #[test]
@@ -525,7 +564,7 @@ mod tests {
 
     impl Overlay {
         fn row(&self, tree: TreeId, key: &[u8]) -> Option<&Option<Bytes>> {
-            self.of(tree)?.get(key)
+            self.of(tree)?.get(key).map(|write| &write.value)
         }
     }
 }

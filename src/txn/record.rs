@@ -2,6 +2,7 @@
 
 use bytes::{Buf, Bytes};
 
+use crate::encoding::chunked::{StringBody, is_chunked};
 use crate::encoding::meta::{Body, HEADER_BYTES, Header};
 use crate::error::Result;
 use crate::keyspace::errors::malformed;
@@ -14,16 +15,21 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// The part after the header: the value of a string.
-    pub(crate) fn value(&self) -> &[u8] {
-        self.bytes.get(HEADER_BYTES..).unwrap_or_default()
-    }
-
-    /// The value of a string, for keeping.
-    pub(crate) fn into_value(self) -> Bytes {
+    /// The value of a string; if it is in chunks, the record itself.
+    #[inline]
+    pub(crate) fn whole_value(self) -> std::result::Result<Bytes, Self> {
+        if is_chunked(&self.bytes) {
+            return Err(self);
+        }
         let mut value = self.bytes;
         value.advance(HEADER_BYTES.min(value.len()));
-        value
+        Ok(value)
+    }
+
+    /// The value of a string, or where it is.
+    #[inline]
+    pub(crate) fn into_string(self, key: &[u8]) -> Result<StringBody> {
+        StringBody::decode(self.bytes).map_err(|why| malformed(key, why))
     }
 
     /// Decodes the part of a collection's record after the header.

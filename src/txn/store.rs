@@ -17,6 +17,7 @@ use crate::keyspace::reclaimed::RemovedTotals;
 use crate::keyspace::scan_cursors::ScanCursors;
 use crate::keyspace::script_limits::ScriptLimits;
 use crate::keyspace::spaces::Spaces;
+use crate::keyspace::string_layout::StringLayout;
 use crate::messages::Hub;
 use crate::options::SyncMode;
 use crate::txn::conflicts::Conflicts;
@@ -38,6 +39,9 @@ pub(crate) struct Store {
     follows_writer: bool,
     #[cfg(test)]
     spills: crate::keyspace::spills::Spills,
+    /// Versions below it are taken for those of a store that did not count yet.
+    #[cfg(test)]
+    uncounted_below: AtomicU64,
 }
 
 /// The parts of a store that depend on its options and files.
@@ -49,6 +53,7 @@ pub(crate) struct StoreParts {
     pub(crate) cleaner: CleanerState,
     pub(crate) limits: Limits,
     pub(crate) packing: PackingLimits,
+    pub(crate) strings: StringLayout,
     pub(crate) cursors: ScanCursors,
     pub(crate) sync: SyncMode,
     pub(crate) txn_max_bytes: usize,
@@ -72,6 +77,8 @@ impl Store {
             follows_writer,
             #[cfg(test)]
             spills: Default::default(),
+            #[cfg(test)]
+            uncounted_below: AtomicU64::new(0),
         }
     }
 
@@ -94,6 +101,24 @@ impl Store {
                 return Ok(pair);
             }
         }
+    }
+
+    /// The first version of a collection whose rows are counted.
+    #[cfg(not(test))]
+    #[inline]
+    pub(crate) fn counted_from(&self) -> u64 {
+        self.engine().counted_from()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn counted_from(&self) -> u64 {
+        self.engine().counted_from().max(self.uncounted_below.load(Ordering::Relaxed))
+    }
+
+    /// Treats collections with smaller versions as those of a store that did not count yet.
+    #[cfg(test)]
+    pub(crate) fn count_from(&self, version: u64) {
+        self.uncounted_below.store(version, Ordering::Relaxed);
     }
 
     /// True for about one of `n` calls, in an order that no caller can be in step with.
@@ -120,6 +145,12 @@ impl Store {
     /// How large a collection may be to be stored inside its record.
     pub(crate) fn packing(&self) -> PackingLimits {
         self.parts.packing
+    }
+
+    /// Which strings are kept in chunks.
+    #[inline]
+    pub(crate) fn strings(&self) -> StringLayout {
+        self.parts.strings
     }
 
     /// The mapping of database numbers to spaces.

@@ -22,7 +22,8 @@ use crate::keyspace::trees::META;
 use crate::messages::events::{Classes, Event};
 use crate::txn::collection::Collection;
 use crate::txn::outgoing::{Origin, Outbox, Outgoing};
-use crate::txn::overlay::{Overlay, Writes};
+use crate::txn::overlay::Overlay;
+use crate::txn::pending_write::{PendingWrite, Writes};
 use crate::txn::record::Record;
 use crate::txn::store::Store;
 use crate::txn::touched::Touched;
@@ -191,6 +192,11 @@ impl<'a> Tx<'a> {
         self.recent.take().map(|(_, recent)| recent)
     }
 
+    /// The pending writes, for a change.
+    pub(super) fn overlay_mut(&mut self) -> &mut Overlay {
+        &mut self.overlay
+    }
+
     /// The pending writes.
     pub(crate) fn into_overlay(self) -> Overlay {
         self.overlay
@@ -338,11 +344,6 @@ impl<'a> Tx<'a> {
         self.overlay.get(tree, key)?.clone()
     }
 
-    /// Whether a write or removal of the row is pending.
-    pub(crate) fn is_pending(&self, tree: TreeId, key: &[u8]) -> bool {
-        self.overlay.get(tree, key).is_some()
-    }
-
     /// Whether a collection under construction may write rows before the commit: see
     /// `collection_builder`.
     pub(crate) fn may_spill(&self) -> bool {
@@ -372,22 +373,27 @@ impl<'a> Tx<'a> {
         self.overlay.spilled.push(prefix);
     }
 
+    /// The prefixes of rows that are newer than the read point.
+    pub(super) fn spilled(&self) -> &[Prefix] {
+        &self.overlay.spilled
+    }
+
     /// The reader for a physical key and the rows of its collection.
     #[inline]
-    fn reader_for(&self, key: &[u8]) -> Result<Cow<'_, Reader>> {
+    pub(super) fn reader_for(&self, key: &[u8]) -> Result<Cow<'_, Reader>> {
         if self.overlay.spilled.iter().any(|prefix| key.starts_with(prefix)) {
             return self.store.engine().reader().map(Cow::Owned);
         }
         Ok(Cow::Borrowed(&self.reader))
     }
 
-    /// Sets a physical key.
+    /// Sets a physical key that is not counted.
     pub(crate) fn put_row(&mut self, tree: TreeId, key: &[u8], value: impl Into<Bytes>) {
         self.forget_recent(tree);
         self.overlay.write(tree, key, Some(value.into()));
     }
 
-    /// Removes a physical key.
+    /// Removes a physical key that is not counted.
     pub(crate) fn remove_row(&mut self, tree: TreeId, key: &[u8]) {
         self.forget_recent(tree);
         self.overlay.write(tree, key, None);
@@ -440,17 +446,22 @@ impl<'a> Tx<'a> {
         Walk::new(base, pending, backward)
     }
 
-    /// The pending writes of the rows in `[lower, upper)`; `None` for a removal.
-    pub(crate) fn pending_rows(
+    /// The pending writes of the rows in `[lower, upper)`, which is no inverted range.
+    pub(super) fn pending_in(
         &self,
         tree: TreeId,
         lower: &[u8],
         upper: Option<&[u8]>,
-    ) -> impl Iterator<Item = (&[u8], Option<&Bytes>)> {
+    ) -> impl Iterator<Item = (&[u8], &PendingWrite)> {
         let bounds = (Bound::Included(lower), upper.map_or(Bound::Unbounded, Bound::Excluded));
         let writes = self.overlay.of(tree).filter(|writes| !writes.is_empty());
         let range = writes.map(|writes| writes.range::<[u8], _>(bounds));
-        range.into_iter().flatten().map(|(row, value)| (row.as_slice(), value.as_ref()))
+        range.into_iter().flatten().map(|(row, write)| (row.as_slice(), write))
+    }
+
+    /// Whether writes of rows in `[lower, upper)` are pending.
+    pub(crate) fn has_pending(&self, tree: TreeId, lower: &[u8], upper: Option<&[u8]>) -> bool {
+        self.pending_in(tree, lower, upper).next().is_some()
     }
 
     /// Draws rows of `[lower, upper)` at random from the store, without pending writes. `cache_fill`
@@ -636,5 +647,5 @@ impl<'a> Tx<'a> {
 
 fn copied(writes: &Writes, bounds: (Bound<&[u8]>, Bound<&[u8]>)) -> Vec<(Vec<u8>, Option<Bytes>)> {
     let range = writes.range::<[u8], _>(bounds);
-    range.map(|(key, value)| (key.clone(), value.clone())).collect()
+    range.map(|(key, write)| (key.clone(), write.value.clone())).collect()
 }

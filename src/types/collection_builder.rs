@@ -19,7 +19,7 @@ use crate::encoding::keys::{Prefix, prefix, row_key, score_key};
 use crate::encoding::meta::{Body, Header, Type, encode_collection};
 use crate::encoding::packed::Packed;
 use crate::encoding::tombstones::TombstoneStats;
-use crate::engine::{Batch, TreeId, WriteOptions};
+use crate::engine::{Batch, EntryKind, TreeId, WriteOptions};
 use crate::error::Result;
 use crate::keyspace::trees::{DATA, SCORE};
 use crate::messages::events::Classes;
@@ -36,6 +36,8 @@ pub(crate) struct CollectionBuilder<'s> {
     store: &'s Store,
     version: u64,
     prefix: Prefix,
+    /// Whether rows of hashes, sets and sorted sets are counted.
+    is_counted: bool,
     rows: Batch,
     may_spill: bool,
     spilled: bool,
@@ -52,6 +54,7 @@ impl<'s> Tx<'s> {
             store,
             version,
             prefix,
+            is_counted: self.is_counted(version),
             rows: Batch::new(),
             may_spill,
             spilled: false,
@@ -92,7 +95,15 @@ impl<'s> CollectionBuilder<'s> {
         self.rows.bytes()
     }
 
-    /// Writes a row.
+    /// Writes a row that is not counted: an element of a list, or a chunk of a string.
+    pub(crate) fn put_plain(&mut self, index: &[u8], value: &[u8]) -> Result<()> {
+        let row = row_key(&self.prefix, index);
+        self.make_room(&row, value)?;
+        self.rows.put(DATA, &row, value);
+        Ok(())
+    }
+
+    /// Writes a row of a hash, set or sorted set. Each row may come only once: it is counted.
     pub(crate) fn put(&mut self, tree: TreeId, sub_key: &[u8], value: &[u8]) -> Result<()> {
         self.put_row(tree, &row_key(&self.prefix, sub_key), value)
     }
@@ -110,13 +121,22 @@ impl<'s> CollectionBuilder<'s> {
         self.put_row(SCORE, &score_key(&self.prefix, score, member), b"")
     }
 
-    fn put_row(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
-        let bytes = key.len() + value.len() + FRAME_BYTES;
+    fn put_row(&mut self, tree: TreeId, row: &[u8], value: &[u8]) -> Result<()> {
+        self.make_room(row, value)?;
+        match self.is_counted {
+            true => self.rows.put_absent(tree, row, value),
+            false => self.rows.put(tree, row, value),
+        }
+        Ok(())
+    }
+
+    /// Commits the rows so far if another one does not fit beside them.
+    fn make_room(&mut self, row: &[u8], value: &[u8]) -> Result<()> {
+        let bytes = row.len() + value.len() + FRAME_BYTES;
         let full = !self.rows.is_empty() && self.rows.bytes() + bytes > spill_bytes(self.store);
         if full && self.may_spill {
             self.spill()?;
         }
-        self.rows.put(tree, key, value);
         Ok(())
     }
 
@@ -175,14 +195,24 @@ impl<'s> CollectionBuilder<'s> {
         header: Header,
         body: &Body,
     ) -> Result<()> {
+        self.finish_rows(tx)?;
+        tx.put_record(key, encode_collection(header, body))
+    }
+
+    /// Leaves the rows to the transaction. A record that it writes has to name them.
+    pub(crate) fn finish_rows(self, tx: &mut Tx<'s>) -> Result<()> {
         for row in self.rows.operations() {
             let row = row?;
-            tx.put_row(row.tree, row.key, Bytes::copy_from_slice(row.value));
+            let value = Bytes::copy_from_slice(row.value);
+            match row.kind {
+                EntryKind::PutAbsent => tx.put_counted(row.tree, row.key, value, false),
+                _ => tx.put_row(row.tree, row.key, value),
+            }
         }
         if self.spilled {
             tx.note_spilled(self.prefix);
         }
-        tx.put_record(key, encode_collection(header, body))
+        Ok(())
     }
 }
 

@@ -1,10 +1,11 @@
 //! RENAME, COPY, MOVE: a key's value under another name or in another database.
 //!
-//! A string, or a packed collection that may stay packed, is copied as one record. Rows contain the
+//! A string without rows, or a packed collection that may stay packed, is copied as one record. Rows contain the
 //! key, so they are written again under a new version while they are walked: the time grows with
 //! the number of members, the memory is bounded (see `collection_builder`). The old rows are left
 //! alone: no record names them any more.
 
+use crate::encoding::chunked::{Chunks, StringBody};
 use crate::encoding::keys::{after_prefix, prefix, row_key};
 use crate::encoding::meta::{Body, Type, is_packed};
 use crate::encoding::packed::Packed;
@@ -15,7 +16,6 @@ use crate::keyspace::trees::{DATA, SCORE};
 use crate::messages::events::Classes;
 use crate::txn::db::commands;
 use crate::txn::{Record, Tx};
-use crate::types::collection_builder::CollectionBuilder;
 
 commands! {
     /// COPY: gives another key the same value and expiry; whether it did. It does not if the source
@@ -115,8 +115,7 @@ impl Tx<'_> {
             return self.on_database(database, |tx| tx.put_copy(to, header, packed));
         }
         if header.kind == Type::String {
-            let bytes = record.bytes.to_vec();
-            return self.on_database(database, |tx| tx.put_record(to, bytes));
+            return self.duplicate_string(key, record, database, to);
         }
         let (body, space) = (record.body(key)?, self.space());
         let source = prefix(space, key, body.version().unwrap_or_default());
@@ -126,32 +125,70 @@ impl Tx<'_> {
                 // Rows outside of the span are dead.
                 let first = row_key(&source, &head.to_be_bytes());
                 let end = row_key(&source, &tail.to_be_bytes());
-                tx.copy_rows(DATA, &source, &first, Some(&end), &mut build)?;
+                tx.each_row(DATA, &source, (&first, Some(&end)), |index, element| {
+                    build.put_plain(index, element)
+                })?;
                 let copied = Body::Span { version: build.version(), head, tail };
                 return build.finish(tx, to, header, &copied);
             }
             let end = after_prefix(&source);
-            tx.copy_rows(DATA, &source, &source, end.as_deref(), &mut build)?;
-            if header.kind == Type::ZSet {
-                tx.copy_rows(SCORE, &source, &source, end.as_deref(), &mut build)?;
+            let trees: &[_] = if header.kind == Type::ZSet { &[DATA, SCORE] } else { &[DATA] };
+            for tree in trees {
+                tx.each_row(*tree, &source, (&source, end.as_deref()), |sub_key, value| {
+                    build.put(*tree, sub_key, value)
+                })?;
             }
             build.finish_members(tx, to, header, body.size())
         })
     }
 
-    /// Copies the rows of `[lower, upper)`, which begin with `source`, into a builder.
-    fn copy_rows(
+    /// Copies a string, into the form that the store's options ask for.
+    fn duplicate_string(
+        &mut self,
+        key: &[u8],
+        record: &Record,
+        database: u32,
+        to: &[u8],
+    ) -> Result<()> {
+        let (expire_ms, space) = (record.header.expire_ms, self.space());
+        let body = record.clone().into_string(key)?;
+        let large = body.bytes() > self.store().strings().inline_bytes;
+        match body {
+            StringBody::Chunked(chunks) if large => {
+                let source = prefix(space, key, chunks.version);
+                self.on_database(database, |tx| {
+                    let mut build = tx.build_collection(to)?;
+                    let end = after_prefix(&source);
+                    tx.each_row(DATA, &source, (&source, end.as_deref()), |index, chunk| {
+                        build.put_plain(index, chunk)
+                    })?;
+                    let copied = Chunks { version: build.version(), ..chunks };
+                    build.finish_rows(tx)?;
+                    tx.put_record(to, copied.encode(record.header))
+                })
+            }
+            StringBody::Whole(_) if !large => {
+                let bytes = record.bytes.to_vec();
+                self.on_database(database, |tx| tx.put_record(to, bytes))
+            }
+            _ => {
+                let value = self.value_of(key, record.clone())?;
+                self.on_database(database, |tx| tx.put_string(to, &value, expire_ms))
+            }
+        }
+    }
+
+    /// Visits the sub keys and values of the rows of `[lower, upper)`, which begin with `source`.
+    fn each_row(
         &self,
         tree: TreeId,
         source: &[u8],
-        lower: &[u8],
-        upper: Option<&[u8]>,
-        build: &mut CollectionBuilder<'_>,
+        (lower, upper): (&[u8], Option<&[u8]>),
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
         let mut walk = self.rows(tree, lower, upper, false)?;
         while walk.advance()? {
-            let sub_key = walk.key().get(source.len()..).unwrap_or_default();
-            build.put(tree, sub_key, walk.value())?;
+            visit(walk.key().get(source.len()..).unwrap_or_default(), walk.value())?;
         }
         Ok(())
     }
@@ -203,7 +240,7 @@ mod tests {
             let Some(record) = tx.record(key)? else { return Ok(None) };
             let mut rows = Vec::new();
             if record.header.kind == Type::String {
-                rows.push(record.value().to_vec());
+                rows.push(tx.value_of(key, record.clone())?.to_vec());
             } else {
                 let prefix = prefix(tx.space(), key, record.body(key)?.version().unwrap());
                 for tree in [DATA, SCORE] {

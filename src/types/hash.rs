@@ -10,14 +10,13 @@ use crate::txn::collection::Collection;
 use crate::txn::db::commands;
 use crate::types::long_double::{LongDouble, not_finite};
 use crate::types::number::{not_a_float, parse_integer};
-use crate::types::sample::{Choice, Sampled};
+use crate::types::random_members::{Choice, Sampled};
 use crate::types::string::length;
 
 commands! {
     /// HGETDEL: removes fields and returns their values.
     write [key] fn hgetdel(key: &[u8], fields: &[&[u8]]) -> Vec<Option<Bytes>>;
-    /// HRANDFIELD: a random field. Up to 64 fields are all equally likely; among more, some may be
-    /// a little less likely than others.
+    /// HRANDFIELD: a random field. All are equally likely.
     read fn hrandfield(key: &[u8]) -> Option<Bytes>;
     /// HRANDFIELD with a count: that many different random fields, all if there are fewer. A
     /// negative count returns that many, with repetitions.

@@ -7,10 +7,11 @@
 
 use bytes::Bytes;
 
-use crate::encoding::keys::{after_prefix, row_key, score_key};
+use crate::encoding::keys::{RowKey, after_prefix, row_key, score_key};
 use crate::encoding::meta::{Header, Type};
 use crate::encoding::packed::{Index, Packed};
 use crate::encoding::tombstones::TombstoneStats;
+use crate::engine::TreeId;
 use crate::error::Result;
 use crate::keyspace::errors::{malformed, wrong_type};
 use crate::keyspace::trees::{DATA, SCORE};
@@ -137,11 +138,12 @@ impl Collection {
         let mut rows = RowForm::new(tx.space(), &self.key, tx.new_version());
         rows.size = packed.size();
         packing::each_member(packed, &self.key, self.header.kind, |member, value, score| {
-            tx.put_row(DATA, &row_key(&rows.prefix, member), Bytes::copy_from_slice(value));
+            let value = Bytes::copy_from_slice(value);
+            rows.put(tx, DATA, &row_key(&rows.prefix, member), value, false);
             if let Some(score) = score {
                 let row = score_key(&rows.prefix, score, member);
                 rows.tombstones.admit(row.get(rows.prefix.len()..).unwrap_or_default());
-                tx.put_row(SCORE, &row, Bytes::new());
+                rows.put(tx, SCORE, &row, Bytes::new(), false);
             }
         })?;
         self.change_form(Form::Rows(rows));
@@ -219,7 +221,7 @@ impl Collection {
             self.unpack(tx)?;
         }
         if let Form::Rows(rows) = &mut self.form {
-            tx.put_row(DATA, &row_key(&rows.prefix, member), value);
+            rows.put(tx, DATA, &row_key(&rows.prefix, member), value, exists);
             rows.size += u64::from(!exists);
             self.changed |= !exists;
         }
@@ -263,7 +265,7 @@ impl Collection {
         match &mut self.form {
             Form::Packed(_) => return self.remove(tx, member).map(drop),
             Form::Rows(rows) => {
-                tx.remove_row(DATA, &row_key(&rows.prefix, member));
+                rows.remove(tx, DATA, &row_key(&rows.prefix, member));
                 rows.size = rows.size.saturating_sub(1);
                 rows.tombstones.count_removed(1);
             }
@@ -301,9 +303,17 @@ impl Collection {
         }
     }
 
-    /// Notes that a score row was removed.
-    pub(crate) fn score_removed(&mut self, row: &[u8]) {
+    /// Writes a score row that is not there.
+    pub(crate) fn put_score(&self, tx: &mut Tx<'_>, row: &[u8]) {
+        if let Form::Rows(rows) = &self.form {
+            rows.put(tx, SCORE, row, Bytes::new(), false);
+        }
+    }
+
+    /// Removes a score row that is there.
+    pub(crate) fn remove_score(&mut self, tx: &mut Tx<'_>, row: &[u8]) {
         if let Form::Rows(rows) = &mut self.form {
+            rows.remove(tx, SCORE, row);
             let sub_key = rows.sub_key(row);
             self.changed |= rows.tombstones.row_removed(sub_key);
         }
@@ -323,16 +333,44 @@ impl Collection {
             }
             Form::Rows(rows) => rows,
         };
-        let lower = row_key(&rows.prefix, rows.tombstones.not_before(lower));
-        let upper = match rows.tombstones.at_most(upper) {
-            Some(upper) => Some(row_key(&rows.prefix, upper).to_vec()),
-            None => after_prefix(&rows.prefix),
-        };
+        let (lower, upper) = rows.score_bounds(lower, upper);
         tx.rows(SCORE, &lower, upper.as_deref(), backward)
     }
 }
 
 impl RowForm {
+    /// Writes a row of a member; `exists` tells whether it is there.
+    #[inline]
+    fn put(&self, tx: &mut Tx<'_>, tree: TreeId, row: &[u8], value: Bytes, exists: bool) {
+        match tx.is_counted(self.version) {
+            true => tx.put_counted(tree, row, value, exists),
+            false => tx.put_row(tree, row, value),
+        }
+    }
+
+    /// Removes a row of a member, which is there.
+    #[inline]
+    fn remove(&self, tx: &mut Tx<'_>, tree: TreeId, row: &[u8]) {
+        match tx.is_counted(self.version) {
+            true => tx.remove_counted(tree, row),
+            false => tx.remove_row(tree, row),
+        }
+    }
+
+    /// The bounds of the score rows with sub keys in `[lower, upper)`, as narrow as they are known.
+    pub(super) fn score_bounds(
+        &self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+    ) -> (RowKey, Option<Vec<u8>>) {
+        let lower = row_key(&self.prefix, self.tombstones.not_before(lower));
+        let upper = match self.tombstones.at_most(upper) {
+            Some(upper) => Some(row_key(&self.prefix, upper).to_vec()),
+            None => after_prefix(&self.prefix),
+        };
+        (lower, upper)
+    }
+
     /// The value in the row of a member.
     fn get(&self, tx: &Tx<'_>, member: &[u8]) -> Result<Option<Bytes>> {
         match (self.size, self.is_new) {

@@ -8,6 +8,7 @@ use crate::encoding::meta::Type;
 use crate::error::Result;
 use crate::txn::Tx;
 use crate::txn::db::commands;
+use crate::types::string::chunks::{ChunkedString, StringValue};
 
 /// What the engine adds to an entry: sequence, lengths, version, place in an index.
 const ENTRY_BYTES: u64 = 32;
@@ -24,7 +25,10 @@ impl Tx<'_> {
         let own = (key.len() + record.bytes.len()) as u64 + ENTRY_BYTES;
         let most = if samples == 0 { u64::MAX } else { samples };
         let (seen, bytes, len) = match record.header.kind {
-            Type::String => return Ok(Some(own)),
+            Type::String => match self.string(key)? {
+                Some(StringValue::Chunked(string)) => self.chunk_sample(&string, most)?,
+                _ => return Ok(Some(own)),
+            },
             Type::List => self.list_sample(key, most)?,
             kind => {
                 let Some(collection) = self.collection(key, kind)? else { return Ok(Some(own)) };
@@ -44,6 +48,17 @@ impl Tx<'_> {
         };
         let rest = u128::from(bytes) * u128::from(len) / u128::from(seen.max(1));
         Ok(Some(own.saturating_add(u64::try_from(rest).unwrap_or(u64::MAX))))
+    }
+
+    /// The number and the bytes of the first rows, and the number of rows.
+    fn chunk_sample(&self, string: &ChunkedString, most: u64) -> Result<(u64, u64, u64)> {
+        let (mut seen, mut bytes) = (0, 0);
+        string.each_row(self, 0..string.chunks.len, |_, row| {
+            seen += 1;
+            bytes += row.len() as u64 + ENTRY_BYTES;
+            Ok(seen < most)
+        })?;
+        Ok((seen, bytes, string.chunks.rows))
     }
 
     /// The number and the bytes of the first elements, and the length of the list.

@@ -5,7 +5,8 @@
 //! - `key`, `expire`, `copy`, `databases`, `scan`, `sort`, `object`, `memory`, `random_key`: commands on keys
 //!   of any type; `keyspace_sample`: how many keys the databases have, roughly;
 //! - `members`: the members of hashes, sets and sorted sets; `packing`: members inside a record;
-//!   `scores`: stored scores; `all_members`, `sample`: all members, or random ones;
+//!   `ranks`: their positions; `scores`: stored scores; `all_members`, `random_members`: all of them,
+//!   or random ones;
 //! - `collection_builder`: new collections of any size; `rewrite`: collections without tombstones;
 //! - `iterate`: iterators over keys and members that users hold;
 //! - `number`, `long_double`: numbers as text.
@@ -29,8 +30,9 @@ mod object;
 pub(crate) mod packing;
 mod publish;
 mod random_key;
+mod random_members;
+mod ranks;
 mod rewrite;
-pub(crate) mod sample;
 mod scan;
 pub(crate) mod scores;
 mod set;
@@ -51,6 +53,7 @@ pub use list::{InsertPosition, Search, Side};
 pub use scan::{Page, ScanOptions};
 pub(crate) use set::SetOperation;
 pub use sort::{SortBy, SortOptions};
+pub(crate) use string::chunks::StringValue;
 pub(crate) use string::common_subsequence;
 pub use string::{Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions, SetOutcome};
 pub use zset::{Aggregate, By, Combine, End, ZAdd, ZRange};

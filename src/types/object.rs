@@ -10,6 +10,7 @@ use crate::txn::collection::Collection;
 use crate::txn::db::commands;
 use crate::txn::{Record, Tx};
 use crate::types::number::parse_integer;
+use crate::types::string::chunks::StringValue;
 
 /// The longest string that Redis stores beside its header.
 const EMBEDDED: usize = 44;
@@ -29,7 +30,7 @@ impl Tx<'_> {
     pub(crate) fn object_encoding(&self, key: &[u8]) -> Result<Option<&'static str>> {
         let Some(record) = self.record(key)? else { return Ok(None) };
         Ok(Some(match record.header.kind {
-            Type::String => string_encoding(&record),
+            Type::String => self.string_encoding(key, record)?,
             Type::List => "quicklist",
             Type::Set if self.has_only(key, Type::Set, COMPACT_MEMBERS, is_integer)? => "intset",
             Type::Set => "hashtable",
@@ -38,6 +39,18 @@ impl Tx<'_> {
             Type::ZSet if self.has_only(key, Type::ZSet, COMPACT_SCORED, is_short)? => "listpack",
             Type::ZSet => "skiplist",
         }))
+    }
+
+    fn string_encoding(&self, key: &[u8], record: Record) -> Result<&'static str> {
+        let value = StringValue::of(self, key, record.into_string(key)?);
+        let Some(text) = value.if_short(self, EMBEDDED)? else { return Ok("raw") };
+        Ok(if parse_integer(&text).is_ok() {
+            "int"
+        } else if text.len() <= EMBEDDED {
+            "embstr"
+        } else {
+            "raw"
+        })
     }
 
     /// Whether there are at most `most` members and `such` holds for each member and its value.
@@ -69,17 +82,6 @@ fn is_integer(member: &[u8], _: &[u8]) -> bool {
 
 fn is_short(member: &[u8], beside: &[u8]) -> bool {
     member.len() <= COMPACT_BYTES && beside.len() <= COMPACT_BYTES
-}
-
-fn string_encoding(record: &Record) -> &'static str {
-    let value = record.value();
-    if parse_integer(value).is_ok() {
-        "int"
-    } else if value.len() <= EMBEDDED {
-        "embstr"
-    } else {
-        "raw"
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! RANDOMKEY. A database that may have more than [`COUNTED`] keys draws records from the engine's
-//! runs and blocks, all equally likely but for the exception described in `types::sample`. A
+//! runs and blocks, all equally likely but for the exception described in `engine::sampler`. A
 //! smaller one looks at all keys, and each is exactly as likely as any other.
 //!
 //! If records cannot be drawn, because writes of the transaction are pending or nearly all keys
@@ -55,7 +55,7 @@ impl Tx<'_> {
         let space = self.space().to_bytes();
         let end = after_prefix(&space);
         let records = self.row_sampler(META, &space, end.as_deref(), CacheFill::Skip)?;
-        let writes_some = self.pending_rows(META, &space, end.as_deref()).next().is_some();
+        let writes_some = self.has_pending(META, &space, end.as_deref());
         if writes_some || records.slots() <= MANY {
             return Ok(None);
         }

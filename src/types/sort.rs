@@ -211,7 +211,7 @@ impl Tx<'_> {
         let key = [before, &element[..], after].concat();
         let Some(record) = self.record(&key)? else { return Ok(None) };
         match (field, record.header.kind) {
-            (None, Type::String) => Ok(Some(record.into_value())),
+            (None, Type::String) => self.value_of(&key, record).map(Some),
             (Some(field), Type::Hash) => match self.collection(&key, Type::Hash)? {
                 Some(hash) => hash.get(self, field),
                 None => Ok(None),

@@ -283,6 +283,8 @@ int main(int argc, char **argv) {
     RUN(keys);
     RUN(scans_and_sorting);
     RUN(messages_and_waits);
+#ifndef WITHOUT_SCRIPTS
     RUN(scripts);
+#endif
     return END();
 }

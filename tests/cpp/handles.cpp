@@ -213,6 +213,35 @@ STORY(a_checkpoint_is_a_store_and_reports_are_replies) {
     CHECK(!db.try_with_sync("sometimes"));
 }
 
+#if !defined(WITHOUT_SERVER) && !defined(WITHOUT_REMOTE)
+
+STORY(a_store_is_served_until_the_server_stops_or_the_store_closes) {
+    lsmkv::Db db(":memory:");
+    const std::string socket = std::string(check_scratch) + "/cpp.sock";
+    lsmkv::Server server = db.serve("unix:" + socket, {{"server_threads", "1"}});
+    CHECK(server.address().rfind("unix:///", 0) == 0 && server.port() == 0);
+    STATUS(db.try_serve("unix:" + socket).status(), LSMKV_BUSY);
+    STATUS(db.try_serve("nowhere").status(), LSMKV_INVALID);
+    lsmkv::Db client(server.address());
+    client.set("k", "from the client");
+    SHOWS(db.get("k"), "from the client");
+    db.set("k", "from the program");
+    SHOWS(client.get("k"), "from the program");
+    lsmkv::Server moved = std::move(server);
+    moved.stop();
+    moved.stop();
+    STATUS(client.try_get("k").status(), LSMKV_IO);
+    {
+        lsmkv::Server brief = db.serve("tcp:127.0.0.1:0");
+        CHECK(brief.port() > 0);
+    }
+    lsmkv::Server last = db.serve("tcp:127.0.0.1:0");
+    db.close();
+    STATUS(last.try_stop().status(), LSMKV_OK);
+}
+
+#endif
+
 int main(int argc, char **argv) {
     BEGIN(argc, argv);
     RUN(a_snapshot_stays_as_it_is);
@@ -227,5 +256,8 @@ int main(int argc, char **argv) {
     RUN(a_prefix_ends_where_its_bytes_do);
     RUN(a_walk_outlives_its_store);
     RUN(a_checkpoint_is_a_store_and_reports_are_replies);
+#if !defined(WITHOUT_SERVER) && !defined(WITHOUT_REMOTE)
+    RUN(a_store_is_served_until_the_server_stops_or_the_store_closes);
+#endif
     return END();
 }

@@ -123,11 +123,22 @@ impl Difference {
 /// that collections outgrow it all the time.
 const PACKINGS: [(u32, u32); 3] = [(128, 1024), (0, 1024), (3, 48)];
 
+/// Bytes up to which a string is in its record, and bytes of a chunk of a longer one: as by default,
+/// and so few that most strings are in chunks.
+const LAYOUTS: [(u64, u64); 3] = [(64 << 10, 8 << 10), (16, 16), (24, 64)];
+
 /// Opens a store with one of the packings; what another one wrote is read as it is.
 pub(crate) fn open(fs: &MemFs, packing: usize) -> Ours {
     let fs = Arc::new(fs.clone());
     let (packed_max_members, packed_max_bytes) = PACKINGS[packing % PACKINGS.len()];
-    let options = Options { packed_max_members, packed_max_bytes, ..Options::default() };
+    let (inline_max_bytes, chunk_bytes) = LAYOUTS[packing % LAYOUTS.len()];
+    let options = Options {
+        packed_max_members,
+        packed_max_bytes,
+        inline_max_bytes,
+        chunk_bytes,
+        ..Options::default()
+    };
     Ours::Store(Db::open_on(fs, Path::new("/db"), options, Arc::new(RealClock)).unwrap())
 }
 

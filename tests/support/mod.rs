@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
 #![allow(clippy::indexing_slicing, reason = "a test may")]
 
+pub mod counts;
 pub mod ops;
 pub mod walk;
 
@@ -16,10 +17,12 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use lsmkv::engine::{
-    Batch, Engine, EngineConfig, Iter, IterOptions, MemFs, Snapshot, TreeConfig, TreeId,
+    Batch, Engine, EngineConfig, Iter, IterOptions, MemFs, Reader, Snapshot, TreeConfig, TreeId,
     WriteOptions,
 };
 use lsmkv::{Options, Result, SyncMode};
+
+use counts::{CountedBatch, assert_counts};
 
 pub const META: TreeId = TreeId(0);
 pub const DATA: TreeId = TreeId(1);
@@ -91,33 +94,32 @@ impl Write {
     }
 }
 
-/// Turns the writes of one commit into a batch, in their order.
-pub fn batch_of(writes: &[Write]) -> Batch {
-    let mut batch = Batch::new();
+/// Turns the writes of one commit into a batch, in their order. All keys are counted: the caller is
+/// the only writer.
+pub fn batch_of(engine: &Engine, writes: &[Write]) -> Batch {
+    let mut counted = CountedBatch::new(engine);
     for write in writes {
-        match &write.value {
-            Some(value) => batch.put(TREES[write.tree], &write.key.0, &value.0),
-            None => batch.delete(TREES[write.tree], &write.key.0),
-        }
+        let value = write.value.as_ref().map(|value| &value.0[..]);
+        counted.write(TREES[write.tree], &write.key.0, value);
     }
-    batch
+    counted.batch
 }
 
 pub fn commit(engine: &Engine, writes: &[Write], sync: Option<SyncMode>) {
     let options = WriteOptions { sync, ..WriteOptions::default() };
-    engine.write(&mut batch_of(writes), options).expect("a write succeeds");
+    engine.write(&mut batch_of(engine, writes), options).expect("a write succeeds");
 }
 
 pub fn put(engine: &Engine, tree: TreeId, key: &[u8], value: &[u8]) {
-    let mut batch = Batch::new();
-    batch.put(tree, key, value);
-    engine.write(&mut batch, WriteOptions::default()).expect("a put succeeds");
+    let mut counted = CountedBatch::new(engine);
+    counted.write(tree, key, Some(value));
+    engine.write(&mut counted.batch, WriteOptions::default()).expect("a put succeeds");
 }
 
 pub fn delete(engine: &Engine, tree: TreeId, key: &[u8]) {
-    let mut batch = Batch::new();
-    batch.delete(tree, key);
-    engine.write(&mut batch, WriteOptions::default()).expect("a delete succeeds");
+    let mut counted = CountedBatch::new(engine);
+    counted.write(tree, key, None);
+    engine.write(&mut counted.batch, WriteOptions::default()).expect("a delete succeeds");
 }
 
 pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -230,6 +232,7 @@ pub trait Reads {
     fn read(&self, tree: TreeId, key: &[u8]) -> Option<Vec<u8>>;
     fn read_many(&self, tree: TreeId, keys: &[&[u8]]) -> Vec<Option<Vec<u8>>>;
     fn walk(&self, tree: TreeId, options: IterOptions) -> Iter;
+    fn read_point(&self) -> Reader;
 }
 
 macro_rules! reads {
@@ -246,6 +249,10 @@ macro_rules! reads {
 
             fn walk(&self, tree: TreeId, options: IterOptions) -> Iter {
                 self.iter(tree, options).expect("an iterator opens")
+            }
+
+            fn read_point(&self) -> Reader {
+                self.reader().expect("a reader opens")
             }
         }
     };
@@ -288,7 +295,7 @@ pub fn state_of(store: &impl Reads) -> State {
     }))
 }
 
-/// The store holds exactly `expected`, read forward, backward and key by key.
+/// The store holds exactly `expected`, read forward, backward, key by key, and by position.
 pub fn assert_state(store: &impl Reads, expected: &State, what: &dyn fmt::Debug) {
     let found = state_of(store);
     let difference = || found.difference(expected);
@@ -299,6 +306,7 @@ pub fn assert_state(store: &impl Reads, expected: &State, what: &dyn fmt::Debug)
         let keys: Vec<&[u8]> = rows.keys().map(Vec::as_slice).collect();
         let values: Vec<_> = rows.values().cloned().map(Some).collect();
         assert!(store.read_many(tree, &keys) == values, "{what:?}: point reads of {tree:?} differ");
+        assert_counts(&store.read_point(), tree, &keys);
     }
 }
 

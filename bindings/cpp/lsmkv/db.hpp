@@ -11,6 +11,7 @@
 #include "commands.hpp"
 #include "handle.hpp"
 #include "options.hpp"
+#include "server.hpp"
 
 namespace lsmkv {
 
@@ -181,6 +182,16 @@ public:
     Result<Session> try_session() noexcept {
         return detail::opened<Session>([&](lsmkv_db **out, lsmkv_err *err) {
             return lsmkv_session(handle(), out, err);
+        });
+    }
+    /// Serves the store to other processes on "unix:PATH" or "tcp:HOST:PORT"; port 0 takes a free
+    /// one. Of the options, those that begin with server_ apply.
+    Server serve(const std::string &address, const Options &options = {}) {
+        return try_serve(address, options).value();
+    }
+    Result<Server> try_serve(const std::string &address, const Options &options = {}) noexcept {
+        return Result<Server>::of([&](lsmkv_server **out, lsmkv_err *err) {
+            return lsmkv_serve(handle(), address.c_str(), options.handle(), out, err);
         });
     }
     /// Makes an empty batch. The only flag is LSMKV_STRICT.

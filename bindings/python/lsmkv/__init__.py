@@ -54,6 +54,7 @@ from ._errors import (
 from ._handle import Handle
 from ._lock import Lock
 from ._pipeline import Pipeline
+from ._server import Server
 from ._transaction import Snapshot, Transaction
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ __all__ = [
     "Redis",
     "RedisError",
     "ResponseError",
+    "Server",
     "Snapshot",
     "SyntaxError",
     "TimeoutError",

@@ -25,6 +25,7 @@ from ._lock import Lock
 from ._outputs import failure, give, take
 from ._pipeline import Pipeline
 from ._reply import same
+from ._server import Server
 from ._signatures import OK, TIMEOUT
 from ._transaction import Snapshot, Transaction
 from ._values import EncodableT, V
@@ -85,21 +86,7 @@ class DB(Handle[V]):
     def __init__(
         self, path: PathT, text: Callable[[bytes], Any] = same, options: Dict[str, object] = {}
     ) -> None:
-        out = take()
-        given = lib.lsmkv_options_new()
-        try:
-            for name, value in options.items():
-                words = (name.encode(), _option_text(value))
-                status = lib.lsmkv_options_set(given, *words, out.err_at)
-                if status < 0:
-                    raise failure(status, out)
-            status = lib.lsmkv_open(_path_bytes(path), given, out.pointer_at, out.err_at)
-            if status < 0:
-                raise failure(status, out)
-        finally:
-            lib.lsmkv_options_free(given)
-        self._own(out.pointer.value or 0, text)
-        give(out)
+        self._own(_made_with(options, lib.lsmkv_open, _path_bytes(path)), text)
 
     @classmethod
     def _selected(cls) -> Type[Handle[Any]]:
@@ -203,6 +190,19 @@ class DB(Handle[V]):
             raise_on_release_error,
         )
 
+    def serve(self, address: str, **options: object) -> Server:
+        """Serves the store to other processes: `with db.serve("unix:/run/app.sock") as server`.
+
+        The address is unix:PATH or tcp:HOST:PORT; port 0 takes a free one. The options are those
+        of `lsmkv.options()` that begin with `server_`, with or without that beginning.
+        """
+        named = {
+            name if name.startswith("server_") else "server_" + name: value
+            for name, value in options.items()
+        }
+        place = _path_bytes(address)
+        return Server(self, _made_with(named, lib.lsmkv_serve, self._handle, place))
+
     def wait(self, ticket: int, timeout_ms: int) -> bool:
         """Waits until the writes of a ticket are durable. Returns whether they are."""
         out = take()
@@ -253,6 +253,26 @@ class DB(Handle[V]):
         raw: List[Any] = self._reply(status, out)
         names = [name if isinstance(name, str) else name.decode() for name in raw[::2]]
         return dict(zip(names, raw[1::2]))
+
+
+def _made_with(options: Dict[str, object], function: Any, *args: object) -> int:
+    """Calls a function that makes something with options. Returns what it made."""
+    out = take()
+    given = lib.lsmkv_options_new()
+    try:
+        for name, value in options.items():
+            words = (name.encode(), _option_text(value))
+            status = lib.lsmkv_options_set(given, *words, out.err_at)
+            if status < 0:
+                raise failure(status, out)
+        status = function(*args, given, out.pointer_at, out.err_at)
+        if status < 0:
+            raise failure(status, out)
+    finally:
+        lib.lsmkv_options_free(given)
+    made = out.pointer.value or 0
+    give(out)
+    return made
 
 
 def _path_bytes(path: PathT) -> bytes:

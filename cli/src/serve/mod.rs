@@ -165,7 +165,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Outcome {
         log: Log::to(say),
         on_stop: Some(Box::new(move || handle.close())),
     };
-    let server = Arc::new(RunningServer::start(&db, config)?);
+    let server = Arc::new(RunningServer::with_config(&db, config)?);
     let trim = MemoryTrim::start(&db, &server, budget)?;
     if signals.forever().next().is_some() {
         say("asked to stop");

@@ -103,16 +103,13 @@ fn rebuild(
     let mut summary = RebuildSummary::default();
     for number in 0..options.databases {
         let db = source.select(number)?;
-        let range = KeyRange { values: true, cache_fill: CacheFill::Skip, ..KeyRange::default() };
+        let range = KeyRange { cache_fill: CacheFill::Skip, ..KeyRange::default() };
         for entry in db.iter(range)? {
             let entry = entry?;
             let stop = || progress.interrupted();
-            let found = match entry.value {
-                Some(value) => {
-                    let body = Body::String(value);
-                    put(&db, &mut sink, &entry.key, (true, true), body).map(|()| 1)
-                }
-                None => copy_members(&db, &mut sink, &entry.key, entry.kind, &stop),
+            let found = match entry.kind {
+                Type::String => copy_string(&db, &mut sink, &entry.key, &mut summary),
+                kind => copy_members(&db, &mut sink, &entry.key, kind, &stop),
             };
             if stop() {
                 return Err(Failure::new("stopped; nothing was written"));
@@ -157,6 +154,24 @@ fn record_losses(
         summary.incomplete.push(format!("{shown}: {} of {size} members lost", size - found));
     }
     Ok(())
+}
+
+/// Copies what is left of a string; returns 1, or 0 if it has expired.
+fn copy_string(
+    db: &Db,
+    sink: &mut StoreSink,
+    key: &[u8],
+    summary: &mut RebuildSummary,
+) -> Result<u64, Failure> {
+    let Some((value, lost)) = db.salvaged_string(key)? else { return Ok(1) };
+    if lost > 0 {
+        let (database, shown) = (db.database(), key.escape_ascii());
+        let text = format!(
+            "database {database}, key \"{shown}\": {lost} chunks lost, zeros are in their place"
+        );
+        summary.incomplete.push(text);
+    }
+    put(db, sink, key, (true, true), Body::String(value)).map(|()| 1)
 }
 
 fn put(

@@ -17,6 +17,7 @@ mod clients;
 mod command_batch;
 mod differential;
 mod durability;
+mod hash_flood;
 mod hostile;
 mod key_events;
 mod like_redis;
@@ -34,6 +35,8 @@ mod tracking;
 
 #[path = "../../../tests/differential/check.rs"]
 mod check;
+#[path = "../../../tests/support/flood_keys.rs"]
+mod flood_keys;
 #[path = "../../../tests/differential/grammar.rs"]
 mod grammar;
 #[allow(dead_code, reason = "the differential test of the library uses the rest")]

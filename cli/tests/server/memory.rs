@@ -70,8 +70,9 @@ fn load(server: &Lsmkv, seed: u64, commands: u64, done: &AtomicU64) {
 /// takes 20 MiB.
 const BESIDE_THE_BUDGET: u64 = 38 << 20;
 
-/// The bug: under a budget of 128 MiB a server took 167 MB, and 204 MB after idle minutes. Under load,
-/// merges and what the allocator holds back come on top of the budget.
+/// The bug: under a budget of 128 MiB a server took up to 233 MiB, and 204 MB after idle minutes: the
+/// kernel filled what the allocator had given back with huge pages. Under load, merges and what the
+/// allocator holds back come on top of the budget.
 #[test]
 fn memory_is_bounded_under_load_and_near_the_budget_while_idle() {
     let budget = number_from_env("LSMKV_SERVE_BUDGET", 64) << 20;
@@ -100,7 +101,7 @@ fn memory_is_bounded_under_load_and_near_the_budget_while_idle() {
         most_when_idle >> 20,
         budget >> 20
     );
-    assert!(most <= 2 * budget, "{most} bytes under a budget of {budget}");
+    assert!(most <= budget / 2 * 3, "{most} bytes under a budget of {budget}");
     let idle_limit = budget + BESIDE_THE_BUDGET;
     assert!(
         most_when_idle <= idle_limit,

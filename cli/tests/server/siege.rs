@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::resp::Resp;
-use crate::support::{Lsmkv, ask, info, reply_text, until};
+use crate::support::{Lsmkv, ask, bind_process, info, reply_text, until};
 
 /// The store's memory budget.
 const BUDGET: u64 = 64 << 20;
@@ -34,6 +34,10 @@ struct Size {
 }
 
 impl Size {
+    fn is_long(&self) -> bool {
+        self.seconds > 1
+    }
+
     fn of_this_run() -> Self {
         match std::env::var("LSMKV_SIEGE").as_deref() {
             Ok("long") => {
@@ -67,42 +71,70 @@ fn an_attack_harms_nobody_else() {
     allow_many_files();
     let size = Size::of_this_run();
     let server = Lsmkv::start(&["--threads", "1", "--option", "memory_budget=67108864"]);
+    for (name, attack) in chosen_attacks() {
+        besiege("", &server, name, attack, &size);
+        let peak = server.peak_bytes();
+        assert!(peak < BUDGET + CLIENTS + BESIDE, "{name}: {peak} bytes");
+    }
+}
+
+/// What part of the delay is the machine's: a real redis-server under the same attacks, in turn with
+/// ours, each with its client and the attackers on another processor. The short form has one attack.
+#[test]
+fn an_attack_harms_others_no_more_than_on_redis() {
+    allow_many_files();
+    let size = Size::of_this_run();
+    let ours = Lsmkv::start(&["--threads", "1", "--option", "memory_budget=67108864"]);
+    let redis = Lsmkv::start_redis();
+    for server in [&ours, &redis] {
+        server.run_on(0);
+    }
+    bind_process(std::process::id(), 1);
+    let count = if size.is_long() { ATTACKS.len() } else { 1 };
+    for (name, attack) in chosen_attacks().take(count) {
+        besiege("lsmkv: ", &ours, name, attack, &size);
+        besiege("redis-server: ", &redis, name, attack, &size);
+    }
+}
+
+fn chosen_attacks() -> impl Iterator<Item = (&'static str, Attack)> {
+    let only = std::env::var("LSMKV_ATTACK").unwrap_or_default();
+    ATTACKS.into_iter().filter(move |(name, _)| name.contains(&only))
+}
+
+/// Attacks a server, and prints what a harmless client waits before and meanwhile.
+fn besiege(who: &str, server: &Lsmkv, name: &str, attack: Attack, size: &Size) {
     let mut client = server.connect();
     ask(&mut client, &format!("CONFIG SET maxmemory-clients {CLIENTS}"));
     let value = vec![b"SET".to_vec(), b"big".to_vec(), vec![b'v'; 1 << 20]];
     client.pipeline([&value]).unwrap();
-    let only = std::env::var("LSMKV_ATTACK").unwrap_or_default();
-    for (name, attack) in ATTACKS.into_iter().filter(|(name, _)| name.contains(&only)) {
-        let quiet = latencies(&server, size.seconds, || false);
-        server.reset_peak();
-        let stop = AtomicBool::new(false);
-        let under_attack = std::thread::scope(|scope| {
-            let attacker = scope.spawn(|| {
-                be_idle();
-                attack(&server, &size, &stop);
-            });
-            let least = Instant::now() + Duration::from_secs(size.seconds);
-            let under_attack =
-                latencies(&server, 300, || Instant::now() > least || attacker.is_finished());
-            let counted = info(&mut client, "memory", "mem_clients_normal");
-            assert!(counted <= CLIENTS + CLIENTS / 4, "{name}: clients have {counted} bytes");
-            stop.store(true, Relaxed);
-            under_attack
+    let quiet = latencies(server, size.seconds, || false);
+    server.reset_peak();
+    let stop = AtomicBool::new(false);
+    let under_attack = std::thread::scope(|scope| {
+        let attacker = scope.spawn(|| {
+            be_idle();
+            attack(server, size, &stop);
         });
-        let peak = server.peak_bytes();
-        println!(
-            "{name}: p50 {} -> {} us, p99 {} -> {} us, longest {} us, {} MiB",
-            quiet.percentile(50.0),
-            under_attack.percentile(50.0),
-            quiet.percentile(99.0),
-            under_attack.percentile(99.0),
-            under_attack.percentile(100.0),
-            peak >> 20
-        );
-        assert!(peak < BUDGET + CLIENTS + BESIDE, "{name}: {peak} bytes");
-        assert_eq!(ask(&mut client, "STRLEN big"), Resp::Int(1 << 20));
-        until("the attackers are gone", || info(&mut client, "clients", "connected_clients") == 1);
-    }
+        let least = Instant::now() + Duration::from_secs(size.seconds);
+        let under_attack =
+            latencies(server, 300, || Instant::now() > least || attacker.is_finished());
+        let counted = info(&mut client, "memory", "mem_clients_normal");
+        assert!(counted <= CLIENTS + CLIENTS / 4, "{name}: clients have {counted} bytes");
+        stop.store(true, Relaxed);
+        under_attack
+    });
+    println!(
+        "{who}{name}: p50 {} -> {} us, p99 {} -> {} us, longest {} us, {} MiB",
+        quiet.percentile(50.0),
+        under_attack.percentile(50.0),
+        quiet.percentile(99.0),
+        under_attack.percentile(99.0),
+        under_attack.percentile(100.0),
+        server.peak_bytes() >> 20
+    );
+    assert_eq!(ask(&mut client, "STRLEN big"), Resp::Int(1 << 20));
+    until("the attackers are gone", || info(&mut client, "clients", "connected_clients") == 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -40,9 +40,27 @@ impl Lsmkv {
             .stderr(log)
             .spawn()
             .unwrap();
+        Self::listening(child, dir)
+    }
+
+    /// Starts a real redis-server instead, for comparisons; it appends to a file.
+    pub(crate) fn start_redis() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = Command::new("redis-server");
+        child.args(["--port", "0", "--save", "", "--appendonly", "yes", "--unixsocket"]);
+        child.arg(dir.path().join("socket")).arg("--dir").arg(dir.path());
+        Self::listening(child.stdout(Stdio::null()).stdin(Stdio::null()).spawn().unwrap(), dir)
+    }
+
+    fn listening(child: Child, dir: TempDir) -> Self {
         let server = Self { child, dir: Some(dir) };
         drop(server.stream());
         server
+    }
+
+    /// Lets all threads of the server run on this processor only.
+    pub(crate) fn run_on(&self, processor: usize) {
+        bind_process(self.child.id(), processor);
     }
 
     fn dir(&self) -> &Path {
@@ -193,4 +211,12 @@ pub(crate) fn info(client: &mut Client, section: &str, field: &str) -> u64 {
     let text = reply_text(client, &format!("INFO {section}"));
     let line = text.lines().find_map(|line| line.strip_prefix(&format!("{field}:")));
     line.unwrap_or_else(|| panic!("no {field} in\n{text}")).parse().unwrap()
+}
+
+/// Lets all threads of a process run on this processor only.
+pub(crate) fn bind_process(id: u32, processor: usize) {
+    let mut taskset = Command::new("taskset");
+    taskset.args(["--all-tasks", "--cpu-list", "--pid"]);
+    taskset.args([processor.to_string(), id.to_string()]).stdout(Stdio::null());
+    assert!(taskset.status().unwrap().success());
 }

@@ -72,6 +72,30 @@ fn a_damaged_block_is_listed_and_costs_only_keys_near_it() {
 }
 
 #[test]
+fn a_damaged_chunk_of_a_large_string_costs_that_chunk() {
+    let scratch = Scratch::new();
+    let value = vec![b'x'; 1 << 20];
+    let db = Db::open(scratch.path("store"), Options::default()).unwrap();
+    db.set(b"large", &value).unwrap();
+    db.compact().unwrap();
+    db.close().unwrap();
+    let (store, out) = (scratch.arg("store"), scratch.arg("out"));
+    let tables = files(&scratch.path("store"), ".table");
+    let table = tables.iter().max_by_key(|path| std::fs::metadata(path).unwrap().len()).unwrap();
+    flip(table, 500_000);
+    assert_eq!(run(&["check", &store, "--quiet"]).code, 1);
+    let repair = run(&["repair", &store, &out, "--quiet"]);
+    assert_eq!(repair.code, 1, "{}{}", repair.out, repair.err);
+    let text = "key \"large\": 1 chunks lost, zeros are in their place";
+    assert!(repair.out.contains(text), "{}", repair.out);
+    assert_eq!(ok(&["check", &out, "--quiet"]), "no problems\n");
+    let repaired = Db::open(scratch.path("out"), Options::default()).unwrap();
+    let found = repaired.get(b"large").unwrap().unwrap();
+    let zeros = found.iter().filter(|byte| **byte == 0).count();
+    assert_eq!((found.len(), zeros), (value.len(), 8 << 10));
+}
+
+#[test]
 fn a_store_without_its_manifest_comes_back() {
     let scratch = Scratch::new();
     fill(&scratch.path("store"));

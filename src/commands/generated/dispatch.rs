@@ -198,9 +198,9 @@ pub(crate) static DECRBY: Entry = Entry {
 
 pub(crate) static GET: Entry = Entry {
     command: &schema::string::GROUP.commands[3],
-    run: Run::Reply(|tx, mut args| {
+    run: Run::Stream(|tx, mut args, sink| {
         let key = args.bytes()?;
-        Ok(tx.get(key)?.into_reply())
+        stream::get(tx, key, sink)
     }),
 };
 

@@ -58,7 +58,7 @@ const COMMANDS: &[Command] = &[
         Write,
         &[STRING, Optional(&[Many(&[OneOf(&[GET, SET, INCRBY])])])],
         ReplyKind::Varies,
-        "O(N), N being the number of operations; plus the length of the value, if it changes",
+        "O(N), N being the number of operations; plus the length of the value, if it is short and changes",
         "Reads and writes integers of any width inside a value.",
     ).streams()
     .parsed_by_hand("OVERFLOW applies to the operations that follow it")
@@ -166,7 +166,7 @@ const COMMANDS: &[Command] = &[
         Write,
         &[STRING, Int("offset"), Int("value")],
         ReplyKind::Int,
-        "O(N), N being the length of the value",
+        "O(1); O(N) if the value is short, N being its length",
         "Sets or clears the bit at an offset and returns what it was.",
     )
     .parsed_by_hand("an offset and a bit have errors of their own")

@@ -43,7 +43,7 @@ const COMMANDS: &[Command] = &[
         Write,
         &[STRING, Bytes("value")],
         ReplyKind::Int,
-        "O(N), N being the length of the resulting value",
+        "O(N), N being the length of what is appended, or of the value if it is short",
         "Appends to a value, and creates the key if it is missing.",
     )
     .output("length", "the new length")
@@ -81,6 +81,7 @@ const COMMANDS: &[Command] = &[
         "O(1)",
         "Returns the value of a key.",
     )
+    .streams()
     .flags(Flags::ONE_VALUE)
     .more_functions(&[Function::odd(
         "get_into",
@@ -110,7 +111,7 @@ const COMMANDS: &[Command] = &[
         Write,
         &[STRING, Optional(&[OneOf(&[EX, PX, EXAT, PXAT, &[Word("PERSIST")]])])],
         ReplyKind::Bulk,
-        "O(1); O(N) if the expiry changes, N being the length of the value",
+        "O(1)",
         "Returns the value of a key and changes its expiry.",
     )
     .parsed_by_hand("words are checked before numbers, and numbers only for a key that exists")
@@ -359,7 +360,7 @@ const COMMANDS: &[Command] = &[
         Write,
         &[STRING, Int("offset"), Bytes("value")],
         ReplyKind::Int,
-        "O(N), N being the length of the resulting value",
+        "O(N), N being the length of what is written, or of the value if it is short",
         "Overwrites a part of a value from an offset on, padding with zero bytes.",
     )
     .output("length", "the new length")

@@ -142,7 +142,7 @@ impl Core {
         let names = self.trees.iter().map(|tree| tree.config.name.as_str());
         let version = &contents.version;
         let (next_file, last) = (self.numbers.peek(), contents.last_sequence);
-        let edit = version.as_edit(names, log, next_file, last, self.hash_seed);
+        let edit = version.as_edit(names, log, next_file, last, self.hash_seed, self.counted_from);
         let manifest = ManifestWriter::create(
             Arc::clone(target.fs()),
             dir,

@@ -161,5 +161,6 @@ fn file_meta(summary: &TableSummary) -> FileMeta {
         min_sequence: summary.min_seq,
         max_sequence: summary.max_seq,
         raised: false,
+        weight: summary.weight,
     }
 }

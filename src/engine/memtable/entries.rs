@@ -243,9 +243,9 @@ impl Entries {
         Some(if jumps { versions.jump } else { versions.older })
     }
 
-    /// The key, the sequence number and the lower half of the key's hash of an entry.
+    /// The key, the tag and the lower half of the key's hash of an entry.
     #[inline]
-    pub(super) fn place(&self, address: Address) -> (&[u8], Sequence, u32) {
+    pub(super) fn place(&self, address: Address) -> (&[u8], Tag, u32) {
         let memory = self.arena.at(address);
         // SAFETY: as in `header` and `entry`.
         let (header, key) = unsafe {
@@ -255,7 +255,7 @@ impl Entries {
             (header, std::slice::from_raw_parts(memory.add(fixed), klen))
         };
         header.witness.reads();
-        (key, header.tag >> 8, header.hash)
+        (key, stored_tag(header.tag), header.hash)
     }
 
     /// The entry at an address that [`Entries::push`] returned.
@@ -272,10 +272,15 @@ impl Entries {
                 std::slice::from_raw_parts(data.add(klen), vlen),
             )
         };
-        // Only tags made by `Tag::new` are ever stored.
-        let tag = Tag::from_raw(header.tag).unwrap_or(Tag::newest_at(0));
+        let tag = stored_tag(header.tag);
         MemtableEntry { tag, key, value, entries: self, address }
     }
+}
+
+/// The tag that an entry stores. Only tags made by `Tag::new` are ever stored.
+#[inline]
+fn stored_tag(raw: u64) -> Tag {
+    Tag::from_raw(raw).unwrap_or(Tag::newest_at(0))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! - `table`: [`Memtable`], which ties these together;
 //! - `pinned_value`: values that outlive the memtable;
 //! - `current_entry`, `cursor`: walking a memtable;
+//! - `weights`: sums of the weights of entries;
 //! - `set`: [`MemtableSet`], the memtables of all trees.
 //!
 //! Threads: one writer at a time, which takes a lock, and any number of readers. Point reads take
@@ -25,6 +26,7 @@ mod order;
 mod pinned_value;
 mod set;
 mod table;
+mod weights;
 
 pub use cursor::MemtableCursor;
 pub use entries::MemtableEntry;

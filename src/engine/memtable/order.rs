@@ -21,6 +21,7 @@ use splits::Splits;
 
 mod run;
 mod splits;
+mod weights;
 
 /// Largest number of entries in a run.
 pub(crate) const RUN: usize = 512;
@@ -50,6 +51,9 @@ pub(super) struct Order {
     #[expect(clippy::vec_box, reason = "see above")]
     runs: Vec<Box<Run>>,
     splits: Splits,
+    /// The sum of the weights of every run.
+    weights: Vec<i32>,
+    weighs: bool,
     len: usize,
     /// Entries that were placed, sorted or divided so far.
     #[cfg(test)]
@@ -96,6 +100,7 @@ impl Order {
     pub(super) fn extend(&mut self, fresh: &[Address], entries: &Entries) {
         if self.runs.is_empty() {
             self.runs.push(Box::default());
+            self.weights.push(0);
         }
         for group in fresh.chunks(GROUP) {
             self.place(group, entries);
@@ -116,11 +121,12 @@ impl Order {
     /// Appends entries to their runs. All are assigned before the first is appended, so that the
     /// processor waits for the memory of several runs at a time.
     fn place(&mut self, group: &[Address], entries: &Entries) {
-        let mut placed: [(&[u8], usize); GROUP] = [(&[], 0); GROUP];
+        let mut placed: [(&[u8], usize, i8); GROUP] = [(&[], 0, 0); GROUP];
         // The empty key, as if it were the last one, belongs to the first run.
         let (mut last_hash, mut last): (u32, (&[u8], usize)) = (0, (&[], 0));
         for (place, address) in placed.iter_mut().zip(group) {
-            let (key, sequence, hash) = entries.place(*address);
+            let (key, tag, hash) = entries.place(*address);
+            let sequence = tag.sequence();
             // A new version comes right before the one before it. They part only where a run begins
             // between them.
             let run = match hash == last_hash
@@ -130,13 +136,17 @@ impl Order {
                 true => last.1,
                 false => self.splits.run_of(&Target { key, sequence, address: *address }, entries),
             };
-            *place = (key, run);
-            (last_hash, last) = (hash, *place);
+            *place = (key, run, tag.small_weight());
+            (last_hash, last) = (hash, (key, run));
         }
         let mut full: SmallVec<[usize; GROUP]> = SmallVec::new();
-        for ((key, at), address) in placed.iter().zip(group) {
+        for ((key, at, weight), address) in placed.iter().zip(group) {
             let Some(run) = self.runs.get_mut(*at) else { continue };
-            run.push(key, *address, entries);
+            run.push(key, *address, *weight, entries);
+            if let Some(sum) = self.weights.get_mut(*at) {
+                *sum += i32::from(*weight);
+            }
+            self.weighs |= *weight != 0;
             if run.len() == RUN - GROUP {
                 full.push(*at);
             }
@@ -156,6 +166,8 @@ impl Order {
     fn split(&mut self, at: usize, entries: &Entries) {
         let Some(run) = self.runs.get_mut(at) else { return };
         let (upper, first) = run.split(entries);
+        let weights = [run.weight(), upper.weight()];
+        self.weights.splice(at..=at, weights);
         self.runs.insert(at + 1, Box::new(upper));
         let seen = self.splits.insert(at, first, entries);
         self.count_moved(RUN + seen);

@@ -37,12 +37,12 @@ const CACHED_BYTES: usize = 1 << 20;
 
 /// Writes of one tree that are not flushed yet.
 pub struct Memtable {
-    entries: Entries,
+    pub(super) entries: Entries,
     buckets: Box<[AtomicU32]>,
     /// The newest entries of keys that did not fit into the chains of their buckets.
     overflow: RwLock<HashMap<Box<[u8]>, Address>>,
-    writer: Mutex<Writer>,
-    order: RwLock<Order>,
+    pub(super) writer: Mutex<Writer>,
+    pub(super) order: RwLock<Order>,
     len: AtomicUsize,
     bytes: AtomicUsize,
     /// Number of entries that have their place in the order.
@@ -59,7 +59,7 @@ const BEHIND: usize = if cfg!(loom) { 1 } else { 64 };
 /// Number of such entries at which the writer waits for a scan that uses the order.
 const FAR_BEHIND: usize = 1 << 12;
 /// Memory of an entry in the append order and in the order.
-const ORDER_BYTES: usize = 4 + 12;
+const ORDER_BYTES: usize = 4 + 18;
 
 /// Zeroed memory that the system provides page by page as it is touched. Writing the zeros here
 /// would stop the writer that needs a new memtable for a millisecond.
@@ -76,10 +76,10 @@ fn zeroed(count: usize) -> Box<[AtomicU32]> {
 }
 
 #[derive(Default)]
-struct Writer {
+pub(super) struct Writer {
     tail: Tail,
     /// The addresses of all entries, in the order they were written.
-    append_order: Vec<Address>,
+    pub(super) append_order: Vec<Address>,
     overflow_bytes: usize,
 }
 

@@ -137,6 +137,10 @@ fn lock_existing(fs: &dyn FileSystem, dir: &Path) -> Result<Locked> {
     Err(busy(dir, fs.lock_holder(&path)))
 }
 
+/// How several processes use one store.
+const SHARE: &str = "read beside it with read_only=on, or let it serve the store (lsmkv_serve, lsmkv serve) to others, \
+     which open its address";
+
 /// Locks the directory of a store for reading, and creates nothing.
 pub(crate) fn lock_to_read(fs: &dyn FileSystem, dir: &Path) -> Result<Option<Box<dyn LockGuard>>> {
     lock_existing(fs, dir).map(|(guard, _)| guard)
@@ -149,21 +153,16 @@ fn lock_error(fs: &dyn FileSystem, dir: &Path, path: &Path, error: &std::io::Err
     }
 }
 
-/// The error for a store that `holder` has open.
+/// The error for a store that is open already, with its holder if that is known.
 fn busy(dir: &Path, holder: Option<u32>) -> Error {
-    let (dir, own) = (dir.display(), std::process::id());
-    let message = match holder {
-        Some(holder) if holder == own => format!(
-            "{dir}: the store is open in this process, {own}: use that handle, or read beside it \
-             with read_only=on"
+    let (who, advice) = match holder {
+        Some(process) if process == std::process::id() => (
+            "this process".to_owned(),
+            "use the handle that is open, or read beside it with read_only=on",
         ),
-        _ => {
-            let who = holder.map_or("another process".to_owned(), |it| format!("process {it}"));
-            format!(
-                "{dir}: the store is open in {who}: read beside it with read_only=on, or let one \
-                 process serve it (lsmkv serve) and open the address of that"
-            )
-        }
+        Some(process) => (format!("process {process}"), SHARE),
+        None => ("this or another process".to_owned(), SHARE),
     };
+    let message = format!("the store is open in {who}; {advice}: {}", dir.display());
     Error::new(ErrorKind::Busy, message)
 }

@@ -26,6 +26,8 @@ pub(super) struct ManifestState {
     pub(super) last_sequence: Sequence,
     /// `None` if the store has format 1.
     pub(super) hash_seed: Option<HashSeed>,
+    /// `None` if no version that counts rows has opened the store for writing.
+    pub(super) counted_from: Option<Sequence>,
 }
 
 impl Opening {
@@ -110,6 +112,7 @@ impl ManifestReader<'_> {
         state.next_file = edit.next_file.unwrap_or(state.next_file);
         state.last_sequence = edit.last_sequence.unwrap_or(state.last_sequence);
         state.hash_seed = edit.hash_seed.or(state.hash_seed);
+        state.counted_from = edit.counted_from.or(state.counted_from);
         if let Some(log) = &edit.log {
             state.log = log.clone();
         }

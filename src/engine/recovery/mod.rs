@@ -33,10 +33,12 @@ use std::sync::Arc;
 use crate::engine::activity::Activity;
 use crate::engine::background;
 use crate::engine::background_work::BackgroundWork;
+use crate::engine::batch::MAX_TREES;
 use crate::engine::committer::Committer;
 use crate::engine::compaction::rate::RateLimit;
 use crate::engine::config::{EngineConfig, Limits};
 use crate::engine::core::{Core, Tree};
+use crate::engine::entry::Sequence;
 use crate::engine::files::{FileKind, FileNumber, FileNumbers};
 use crate::engine::hash::HashSeed;
 use crate::engine::memtable::MemtableSet;
@@ -123,7 +125,7 @@ fn invalid(dir: &Path, what: &str) -> Error {
 impl Opening {
     fn begin(fs: Arc<dyn FileSystem>, dir: &Path, config: EngineConfig) -> Result<Self> {
         let options = &config.options;
-        if config.trees.is_empty() || config.trees.len() > 64 {
+        if config.trees.is_empty() || config.trees.len() > MAX_TREES {
             return Err(Error::new(ErrorKind::Misuse, "a store has 1 to 64 trees"));
         }
         let may_create = may_create(options);
@@ -165,6 +167,9 @@ impl Opening {
         let mut replayed = core.replay_log(state, sync_state, &mut self.claim)?;
         let last = replayed.last_sequence.max(state.last_sequence);
         core.sequences = Arc::new(Sequences::starting_after(last));
+        // Set by the new manifest. A store that is only read counts nothing until then.
+        let none_yet = if core.options.read_only { Sequence::MAX } else { last + 1 };
+        core.counted_from = state.counted_from.unwrap_or(none_yet);
         if core.options.read_only {
             if core.fs.is_beside_writer() {
                 core.begin_following(state, &replayed.recovered, last)?;
@@ -214,6 +219,7 @@ impl Opening {
             options,
             limits: self.limits.clone(),
             hash_seed,
+            counted_from: Sequence::MAX,
             trees: std::mem::take(&mut self.trees),
             numbers,
             health: Arc::default(),

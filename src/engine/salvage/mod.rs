@@ -22,6 +22,7 @@ use crate::engine::batch::TreeId;
 use crate::engine::checkpoint::TargetDir;
 use crate::engine::compaction::output::{OutputOptions, TableOutputs};
 use crate::engine::config::{EngineConfig, TreeConfig};
+use crate::engine::entry::Sequence;
 use crate::engine::files::{FileKind, FileNumbers};
 use crate::engine::hash::HashSeed;
 use crate::engine::recovery::lock_to_read;
@@ -80,6 +81,15 @@ pub trait Observer {
     fn belongs(&mut self, _tree: TreeId, _key: &[u8], _value: &[u8]) -> bool {
         true
     }
+    /// Whether an entry that belongs to its tree is counted in the new store.
+    fn is_counted(&mut self, _tree: TreeId, _key: &[u8], _value: &[u8]) -> bool {
+        false
+    }
+    /// What [`Engine::counted_from`](crate::engine::Engine::counted_from) tells of the new store, whose newest entry has the sequence
+    /// number `newest`.
+    fn counted_from(&self, newest: Sequence) -> Sequence {
+        newest + 1
+    }
     /// Reports the bytes read so far and in total. An error ends the salvage.
     fn progress(&mut self, done: u64, total: u64) -> Result<()>;
 }
@@ -118,7 +128,7 @@ pub fn salvage(
         added.extend(files.into_iter().map(|file| (id, LEVELS as u8 - 1, file)));
     }
     observer.progress(total, total)?;
-    store.write_manifest(added, newest)?;
+    store.write_manifest(added, newest, observer.counted_from(newest))?;
     target.publish()?;
     Ok(report)
 }
@@ -185,7 +195,9 @@ impl NewStore<'_> {
             if outputs.is_full() && outputs.can_end_before(key) {
                 outputs.finish_table()?;
             }
-            outputs.add(key, tag, value)?;
+            // The only entry of its key.
+            let weight = i64::from(job.observer.is_counted(job.id, key, value));
+            outputs.add(key, tag.with_weight(weight), value)?;
             report.keys += 1;
             entries += 1;
             if entries.is_multiple_of(ENTRIES_BETWEEN_LOOKS) {
@@ -196,7 +208,12 @@ impl NewStore<'_> {
     }
 
     /// Writes the manifest that names the tables, and CURRENT.
-    fn write_manifest(&mut self, added: Vec<(TreeId, u8, FileMeta)>, newest: u64) -> Result<()> {
+    fn write_manifest(
+        &mut self,
+        added: Vec<(TreeId, u8, FileMeta)>,
+        newest: Sequence,
+        counted_from: Sequence,
+    ) -> Result<()> {
         let (fs, dir) = (&**self.target.fs(), self.target.dir());
         let sync_file = Arc::new(SyncFile::open(fs, dir)?);
         let (number, segment) = (self.numbers.allocate(), self.numbers.allocate());
@@ -204,6 +221,7 @@ impl NewStore<'_> {
             next_file: Some(self.numbers.peek()),
             last_sequence: Some(newest),
             hash_seed: Some(self.hash_seed),
+            counted_from: Some(counted_from),
             log: Some(LogState { start: LogPosition::new(segment, 0), cuts: Vec::new() }),
             added,
             removed: Vec::new(),

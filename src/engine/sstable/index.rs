@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! index     = count u32 | prefix length varint | prefix | (separator of a block) * count
+//!             | [block sums]
 //! separator = key length varint | key | tagged u8 | [tag u64] | payload length varint
 //! ```
 //!
@@ -11,6 +12,7 @@
 //!   possible. If the versions of a user key span two blocks, the separator is the full `(key,
 //!   tag)` of the last entry. So a search for `(key, tag)` leads to the one block that can hold the
 //!   first entry at or after it, and a point read never continues into the next block.
+//! - The block sums are there if any entry has a weight.
 //! - The blocks fill the file from offset 0 without gaps, so their lengths determine their offsets.
 //!
 //! In memory, the first eight bytes of the stripped keys form an array of integers that sort like
@@ -18,9 +20,11 @@
 //! need the key bytes.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
+use super::block_sums::{BlockSums, BlockSumsBuilder};
 use super::format::{Handle, Malformed, TRAILER_BYTES};
-use crate::engine::entry::{MAX_BOUND_BYTES, Tag, bound, common_prefix};
+use crate::engine::entry::{MAX_BOUND_BYTES, Sequence, Tag, bound, common_prefix};
 use crate::io::codec::{Reader, after_prefix, put_bytes, put_u32, put_u64, put_varint};
 
 /// Fewest bytes of a separator on disk. It limits how much memory a count can make us allocate.
@@ -31,6 +35,7 @@ const MIN_SEPARATOR_BYTES: usize = 3;
 pub(super) struct IndexBuilder {
     keys: Vec<u8>,
     blocks: Vec<PendingBlock>,
+    pub(super) sums: BlockSumsBuilder,
 }
 
 #[derive(Debug)]
@@ -55,6 +60,7 @@ impl IndexBuilder {
             _ => self.keys.extend_from_slice(last.0),
         }
         let tag = spans.then_some(last.1);
+        self.sums.finish_block();
         self.blocks.push(PendingBlock { key_end: self.keys.len(), tag, length });
     }
 
@@ -65,7 +71,7 @@ impl IndexBuilder {
 
     /// Approximate size of the finished index, in bytes.
     pub(super) fn size(&self) -> usize {
-        self.keys.len() + self.blocks.len() * 6
+        self.keys.len() + self.blocks.len() * 6 + self.sums.bytes().len()
     }
 
     /// The payload of the index block.
@@ -87,6 +93,9 @@ impl IndexBuilder {
             }
             put_varint(&mut out, u64::from(block.length));
             start = block.key_end;
+        }
+        if self.sums.weighs() {
+            out.extend_from_slice(self.sums.bytes());
         }
         out
     }
@@ -132,6 +141,8 @@ pub(super) struct Index {
     offsets: Box<[u64]>,
     /// The raw tags, 0 for a separator without a tag. Empty if no separator has a tag.
     tags: Box<[u64]>,
+    /// `None` if no entry has a weight.
+    sums: Option<BlockSums>,
 }
 
 impl Index {
@@ -148,13 +159,18 @@ impl Index {
         for _ in 0..count {
             parts.take(&mut reader).ok_or(Malformed("index entry is not valid"))?;
         }
-        if !reader.is_empty() {
-            return Err(Malformed("index has bytes after its last entry"));
-        }
+        let sums = match reader.is_empty() {
+            true => None,
+            false => Some(
+                BlockSums::take(&mut reader, count)
+                    .filter(|_| reader.is_empty())
+                    .ok_or(Malformed("index has bytes after its last entry"))?,
+            ),
+        };
         if parts.offset != data_end {
             return Err(Malformed("blocks in the index do not fill the data part"));
         }
-        let index = parts.finish(prefix);
+        let index = parts.finish(prefix, sums);
         index.check_order()?;
         Ok(index)
     }
@@ -179,6 +195,30 @@ impl Index {
         self.offsets.get(block).or(self.offsets.last()).copied().unwrap_or(0)
     }
 
+    /// The sum of the weights of all entries; `None` if none has one.
+    pub(super) fn total_weight(&self) -> Option<i64> {
+        self.sums.as_ref().map(BlockSums::total)
+    }
+
+    /// The sum of the weights of a range of blocks.
+    pub(super) fn weight(&self, blocks: Range<usize>) -> i64 {
+        self.sums.as_ref().map_or(0, |sums| sums.weight(blocks))
+    }
+
+    /// The blocks of a range that have entries after `sequence`.
+    pub(super) fn younger(
+        &self,
+        blocks: Range<usize>,
+        sequence: Sequence,
+    ) -> impl Iterator<Item = usize> {
+        self.sums.iter().flat_map(move |sums| sums.younger(blocks.clone(), sequence))
+    }
+
+    /// The user key of the separator of a block.
+    pub(super) fn separator(&self, block: usize) -> Vec<u8> {
+        [&*self.prefix, self.stripped_key(block)].concat()
+    }
+
     /// The first block whose separator is not before `(key, tag)`; `count()` if there is none. If
     /// the table has entries of this user key at or after `(key, tag)`, the first of them is in
     /// this block.
@@ -201,6 +241,7 @@ impl Index {
             + self.keys.len()
             + (self.heads.len() + self.offsets.len() + self.tags.len()) * 8
             + self.key_ends.len() * 4
+            + self.sums.as_ref().map_or(0, BlockSums::memory)
             + size_of::<Self>()
     }
 
@@ -290,7 +331,7 @@ impl IndexParts {
         Some(())
     }
 
-    fn finish(self, prefix: &[u8]) -> Index {
+    fn finish(self, prefix: &[u8], sums: Option<BlockSums>) -> Index {
         Index {
             prefix: prefix.into(),
             heads: self.heads.into_boxed_slice(),
@@ -298,6 +339,7 @@ impl IndexParts {
             key_ends: self.key_ends.into_boxed_slice(),
             offsets: self.offsets.into_boxed_slice(),
             tags: self.tags.into_boxed_slice(),
+            sums,
         }
     }
 }

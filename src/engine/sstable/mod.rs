@@ -5,16 +5,17 @@
 //! | `format` | footer, block trailer, checksums |
 //! | `block`, `block_builder`, `block_cursor` | a data block: reading, writing, walking |
 //! | `cache` | the block cache |
-//! | `index` | the separators of the data blocks, on disk and in memory |
+//! | `index`, `block_sums` | the separators and weights of the data blocks, on disk and in memory |
 //! | `filter` | the Bloom filter |
 //! | `properties` | the properties of a table, and collectors that add to them |
 //! | `sink`, `writer` | writing a table |
-//! | `loader`, `table`, `cursor`, `verify` | reading a table |
+//! | `loader`, `table`, `cursor`, `weights`, `verify` | reading a table |
 //! | `salvage` | reading what is left of a damaged table |
 
 pub(crate) mod block;
 mod block_builder;
 mod block_cursor;
+mod block_sums;
 mod cache;
 mod cursor;
 mod filter;
@@ -28,6 +29,7 @@ mod salvage;
 mod sink;
 mod table;
 mod verify;
+mod weights;
 mod writer;
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub struct Properties {
     pub collected: Vec<(Vec<u8>, Vec<u8>)>,
     /// Seed of the hash that the filter and the blocks use.
     pub hash_seed: HashSeed,
-    /// The sum of the weights of all entries; `None` if none has ever had one.
+    /// The sum of the weights of all entries; `None` if none has one.
     pub weight: Option<i64>,
     /// Features that this code does not know. Such a table cannot be read.
     pub(super) unknown_features: u64,

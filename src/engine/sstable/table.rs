@@ -432,6 +432,10 @@ impl Table {
             let why = Malformed("index and properties disagree on the number of blocks");
             return Err(self.loader.malformed(index_at.offset, why));
         }
+        if index.total_weight() != self.properties.weight {
+            let why = Malformed("index and properties disagree on the weights");
+            return Err(self.loader.malformed(index_at.offset, why));
+        }
         if filter_at.length == 0 {
             return Ok(Resident { index, filter: None });
         }

@@ -49,10 +49,12 @@ impl Table {
 impl TableCheck {
     fn block(&mut self, resident: &Resident, number: usize, block: Block) -> Result<(), Malformed> {
         let probe = block.clone();
+        let (mut weight, mut newest) = (0, 0);
         let mut at = BlockCursor::at(block, 0, Vec::new())?;
         loop {
             let (key, tag) = (at.key(), at.tag());
             self.entry(key, tag, at.value())?;
+            (weight, newest) = (weight + tag.weight(), newest.max(tag.sequence()));
             if resident.index.search(key, tag) != number {
                 return Err(Malformed("index does not lead to an entry"));
             }
@@ -64,9 +66,18 @@ impl TableCheck {
                 return Err(Malformed("block does not find one of its entries"));
             }
             if !at.next()? {
-                return Ok(());
+                break;
             }
         }
+        let index = &resident.index;
+        let has_later = |sequence| index.younger(number..number + 1, sequence).next().is_some();
+        let sums_match = index.weight(number..number + 1) == weight
+            && (index.total_weight().is_none()
+                || !has_later(newest) && newest.checked_sub(1).is_none_or(has_later));
+        if !sums_match {
+            return Err(Malformed("index does not have the weight of the block"));
+        }
+        Ok(())
     }
 
     fn entry(&mut self, key: &[u8], tag: Tag, value: &[u8]) -> Result<(), Malformed> {

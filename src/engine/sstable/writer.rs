@@ -61,6 +61,8 @@ pub struct TableSummary {
     pub min_seq: Sequence,
     /// Largest sequence number.
     pub max_seq: Sequence,
+    /// The sum of the weights of all entries.
+    pub weight: i64,
     /// Bytes of all user keys.
     pub key_bytes: u64,
     /// Bytes of all values.
@@ -137,6 +139,7 @@ impl TableWriter {
         }
         let first_version = new_key || self.block.is_empty();
         self.block.add(key, self.last_hash, first_version, tag, value);
+        self.index.sums.add(tag);
         self.properties.count(key, tag, value);
         if first {
             self.properties.smallest = bound(key).to_vec();
@@ -155,6 +158,7 @@ impl TableWriter {
     pub fn weigh_last(&mut self, weight: i64) {
         if weight != 0 && !self.block.is_empty() {
             let tag = self.last_tag.with_weight(self.last_tag.weight() + weight);
+            self.index.sums.reweigh(self.last_tag, tag);
             self.properties.reweigh(self.last_tag, tag);
             self.block.set_last_tag(tag);
             self.last_tag = tag;
@@ -194,6 +198,10 @@ impl TableWriter {
         };
         let index = self.sink.block(&[&self.index.finish()], Compression::None)?;
         self.properties.blocks = self.index.count() as u64;
+        if !self.index.sums.weighs() {
+            // None of those that weighed is left.
+            self.properties.weight = None;
+        }
         self.properties.largest = bound(&self.last_key).to_vec();
         self.properties.collected = self.collectors.iter_mut().flat_map(|c| c.finish()).collect();
         let properties = self.sink.block(&[&self.properties.encode()], Compression::None)?;
@@ -214,6 +222,7 @@ impl TableWriter {
             largest: self.properties.largest,
             min_seq: self.properties.min_sequence,
             max_seq: self.properties.max_sequence,
+            weight: self.properties.weight.unwrap_or(0),
             key_bytes: self.properties.key_bytes,
             value_bytes: self.properties.value_bytes,
         }

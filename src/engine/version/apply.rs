@@ -60,6 +60,7 @@ impl Version {
         next_file: FileNumber,
         last_sequence: Sequence,
         hash_seed: HashSeed,
+        counted_from: Sequence,
     ) -> VersionEdit {
         let mut added = Vec::new();
         for (tree, levels) in (0u8..).zip(&self.trees) {
@@ -71,6 +72,7 @@ impl Version {
             next_file: Some(next_file),
             last_sequence: Some(last_sequence),
             hash_seed: Some(hash_seed),
+            counted_from: Some(counted_from),
             log: Some(log),
             added,
             removed: Vec::new(),

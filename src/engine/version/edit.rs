@@ -13,6 +13,9 @@
 //!       | 9 added table with shortened bounds: as 4         with feature 8
 //!       | 10 added table with a raised smallest key: tree u8, level u8, shortened u8, file
 //!                                                           with feature 16
+//!       | 11 counted from (u64)                             with feature 2
+//!       | 12 added table with a weight: tree u8, level u8, flags u8, file, weight (zigzag varint);
+//!            flags: 1 shortened bounds, 2 raised smallest key  with feature 2
 //! ```
 //! Fields may come in any order. An unknown field or feature is an error, since skipping it could
 //! lose data.
@@ -25,21 +28,25 @@ use crate::engine::files::FileNumber;
 use crate::engine::hash::HashSeed;
 use crate::engine::wal::{Cut, LogPosition};
 use crate::error::{Error, ErrorKind};
-use crate::io::codec::{Reader, put_bytes, put_u64, put_varint};
+use crate::io::codec::{Reader, put_bytes, put_u64, put_varint, put_zigzag};
 
 use super::file::FileMeta;
 
 /// The feature of stores that hash keys with a seed.
 const HASH_SEED: u64 = 1;
+/// The feature of stores whose logs and tables may hold entries that have a weight.
+const COUNTED_ROWS: u64 = 2;
+/// The feature of stores whose large strings are in chunks.
+const CHUNKED_STRINGS: u64 = 4;
 /// The feature of stores that shorten the bounds of tables.
 const SHORTENED_BOUNDS: u64 = 8;
 /// The feature of manifests with tables whose smallest key was raised. Only an edit that adds such a
 /// table has it.
 const RAISED_BOUNDS: u64 = 16;
 /// The features of the stores that this code writes.
-const FEATURES: u64 = HASH_SEED | SHORTENED_BOUNDS;
+const FEATURES: u64 = HASH_SEED | CHUNKED_STRINGS | SHORTENED_BOUNDS;
 /// All features that this code knows.
-const KNOWN_FEATURES: u64 = FEATURES | RAISED_BOUNDS;
+const KNOWN_FEATURES: u64 = FEATURES | COUNTED_ROWS | RAISED_BOUNDS;
 
 /// Number of levels of a tree, level 0 included.
 pub const LEVELS: usize = 7;
@@ -62,6 +69,8 @@ pub struct VersionEdit {
     pub last_sequence: Option<Sequence>,
     /// Seed of the hash of user keys. Set once in the life of a store.
     pub hash_seed: Option<HashSeed>,
+    /// What belongs to versions from this number on may be counted. Set once in the life of a store.
+    pub counted_from: Option<Sequence>,
     /// The new state of the log.
     pub log: Option<LogState>,
     /// Tables that are added, with their tree and level.
@@ -103,7 +112,9 @@ impl VersionEdit {
         let mut out = Vec::new();
         let raised = self.added.iter().any(|(_, _, file)| file.raised);
         let base = if self.hash_seed.is_some() { FEATURES } else { 0 };
-        let features = base | if raised { RAISED_BOUNDS } else { 0 };
+        let weighs = self.added.iter().any(|(_, _, file)| file.weight != 0);
+        let counted = if weighs || self.counted_from.is_some() { COUNTED_ROWS } else { 0 };
+        let features = base | counted | if raised { RAISED_BOUNDS } else { 0 };
         if features != 0 {
             out.push(7);
             put_varint(&mut out, features);
@@ -111,6 +122,10 @@ impl VersionEdit {
         if let Some(seed) = self.hash_seed {
             out.push(8);
             put_u64(&mut out, seed.raw());
+        }
+        if let Some(sequence) = self.counted_from {
+            out.push(11);
+            put_u64(&mut out, sequence);
         }
         for name in &self.trees {
             out.push(6);
@@ -133,6 +148,13 @@ impl VersionEdit {
         }
         for (tree, level, file) in &self.added {
             let shortened = file.bounds.are_shortened();
+            if file.weight != 0 {
+                let flags = u8::from(shortened) | u8::from(file.raised) << 1;
+                out.extend_from_slice(&[12, tree.0, *level, flags]);
+                file.encode(&mut out);
+                put_zigzag(&mut out, file.weight);
+                continue;
+            }
             if file.raised {
                 out.extend_from_slice(&[10, tree.0, *level, u8::from(shortened)]);
             } else {
@@ -180,8 +202,16 @@ impl VersionEdit {
                 let file = FileMeta { raised: true, ..FileMeta::decode(reader, shortened)? };
                 self.added.push((tree, level, file));
             }
+            12 => {
+                let (tree, level) = decode_place(reader)?;
+                let flags = reader.u8().filter(|flags| *flags <= 3)?;
+                let file = FileMeta::decode(reader, flags & 1 != 0)?;
+                let weight = reader.zigzag().filter(|weight| *weight != 0)?;
+                self.added.push((tree, level, FileMeta { raised: flags & 2 != 0, weight, ..file }));
+            }
             6 => self.trees.push(reader.bytes()?.to_vec()),
             8 => self.hash_seed = Some(HashSeed::from_raw(reader.u64()?)),
+            11 => self.counted_from = Some(reader.u64()?),
             _ => return None,
         }
         Some(())
@@ -222,23 +252,23 @@ mod tests {
 
     prop_compose! {
         fn some_file()(number: u64, size: u64, smallest: Vec<u8>, largest: Vec<u8>, shortened: bool,
-                       entries: u64, tombstones: u64, seqs: (u64, u64), raised: bool) -> FileMeta {
+                       entries: u64, tombstones: u64, seqs: (u64, u64), raised: bool, weight: i64) -> FileMeta {
             let bounds = KeyBounds::from_stored(&smallest, &largest, shortened);
-            FileMeta { number, size, bounds, entries, tombstones, min_sequence: seqs.0, max_sequence: seqs.1, raised }
+            FileMeta { number, size, bounds, entries, tombstones, min_sequence: seqs.0, max_sequence: seqs.1, raised, weight }
         }
     }
 
     proptest! {
         #[test]
         fn every_edit_reads_back(
-            next_file: Option<u64>, last_sequence: Option<u64>, seed: Option<u64>,
+            next_file: Option<u64>, last_sequence: Option<u64>, seed: Option<u64>, counted_from: Option<u64>,
             start: Option<(u64, u64)>, cuts: Vec<(u64, u64)>,
             added in prop::collection::vec((0u8..3, 0u8..7, some_file()), 0..4),
             removed in prop::collection::vec((0u8..3, 0u8..7, any::<u64>()), 0..4),
             trees: Vec<Vec<u8>>,
         ) {
             let edit = VersionEdit {
-                next_file, last_sequence, trees, hash_seed: seed.map(HashSeed::from_raw),
+                next_file, last_sequence, trees, counted_from, hash_seed: seed.map(HashSeed::from_raw),
                 log: start.map(|(segment, offset)| LogState {
                     start: LogPosition { segment, offset }, cuts }),
                 added: added.into_iter().map(|(t, l, f)| (TreeId(t), l, f)).collect(),
@@ -253,12 +283,23 @@ mod tests {
         }
     }
 
+    /// A library that does not know chunks must refuse the store, not only the keys.
+    #[test]
+    fn a_complete_state_names_the_feature_of_strings_in_chunks() {
+        let seed = Some(HashSeed::from_raw(7));
+        let bytes = VersionEdit { hash_seed: seed, ..VersionEdit::default() }.encode();
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(reader.u8(), Some(7));
+        assert_ne!(reader.varint().unwrap() & 4, 0);
+        assert_eq!(VersionEdit::default().encode(), []);
+    }
+
     #[test]
     fn an_unknown_feature_is_told_apart_from_damage() {
         let mut bytes = vec![7];
-        put_varint(&mut bytes, HASH_SEED | 6);
+        put_varint(&mut bytes, HASH_SEED | 96);
         bytes.extend_from_slice(&[200, 1, 2, 3]);
-        assert_eq!(VersionEdit::decode(&bytes), Err(BadEdit::Features(6)));
+        assert_eq!(VersionEdit::decode(&bytes), Err(BadEdit::Features(96)));
         assert_eq!(VersionEdit::decode(&[200, 1, 2, 3]), Err(BadEdit::Malformed));
     }
 }

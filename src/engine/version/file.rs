@@ -12,7 +12,7 @@ use super::opener::TableOpener;
 use crate::engine::entry::{Sequence, bound};
 use crate::engine::files::FileNumber;
 use crate::engine::garbage::{Garbage, GarbageEstimate};
-use crate::engine::sstable::Table;
+use crate::engine::sstable::{CacheFill, Table};
 use crate::error::Result;
 use crate::io::codec::{Reader, put_bytes, put_u64, put_varint};
 use crate::sync::Mutex;
@@ -36,8 +36,10 @@ pub struct FileMeta {
     /// Sequence number of the newest entry.
     pub max_sequence: Sequence,
     /// Whether the smallest key was raised: entries before it are elsewhere or gone, and their
-    /// blocks may be gone too. The other figures are those of the whole file.
+    /// blocks may be gone too. The other figures are those of the whole file, except the weight.
     pub raised: bool,
+    /// The sum of the weights of the entries that count.
+    pub weight: i64,
 }
 
 impl FileMeta {
@@ -64,16 +66,17 @@ impl FileMeta {
             min_sequence: reader.u64()?,
             max_sequence: reader.u64()?,
             raised: false,
+            weight: 0,
         })
     }
 
     /// The metadata after everything before `key` was written elsewhere. Keys that have the same
-    /// bound as `key` all stay.
+    /// bound as `key` all stay; `weight` is the sum of the weights of what stays.
     #[must_use]
-    pub fn raised_to(&self, key: &[u8]) -> Self {
+    pub fn raised_to(&self, key: &[u8], weight: i64) -> Self {
         let (largest, shortened) = (self.bounds.largest(), self.bounds.are_shortened());
         let bounds = KeyBounds::from_stored(bound(key), largest, shortened);
-        Self { bounds, raised: true, ..self.clone() }
+        Self { bounds, raised: true, weight, ..self.clone() }
     }
 }
 
@@ -169,6 +172,25 @@ impl TableFile {
     pub fn set_garbage(&self, garbage: Garbage) {
         *self.garbage_estimate.lock() =
             GarbageEstimate { garbage, ..GarbageEstimate::now(Garbage::default()) };
+    }
+
+    /// The sum of the weights of the entries of `[lower, upper)` that are visible at `sequence`. The
+    /// table is not touched if the metadata suffice.
+    pub fn weight_between(
+        &self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        sequence: Sequence,
+        cache_fill: CacheFill,
+    ) -> Result<i64> {
+        let FileMeta { bounds, weight, max_sequence, .. } = &self.meta;
+        if !bounds.reach_into(Some(lower), upper) {
+            return Ok(0);
+        }
+        if *max_sequence <= sequence && bounds.lie_within(lower, upper) {
+            return Ok(*weight);
+        }
+        self.table()?.weight_between(lower, upper, sequence, cache_fill)
     }
 
     /// The path of the file.

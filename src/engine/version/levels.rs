@@ -4,11 +4,12 @@
 //! than the entries of the same key in the files after it. Files of deeper levels are sorted by key
 //! and do not overlap. Of one key, a lower level number holds newer entries.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::bounds::KeyBounds;
 use super::edit::LEVELS;
 use super::file::TableFile;
+use super::level_sums::LevelSums;
 use crate::engine::files::FileNumber;
 
 /// The tables of all trees.
@@ -34,6 +35,8 @@ impl Version {
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
     levels: [Vec<Arc<TableFile>>; LEVELS],
+    /// Computed when they are first asked for.
+    sums: [OnceLock<Arc<LevelSums>>; LEVELS],
 }
 
 impl Levels {
@@ -68,6 +71,7 @@ impl Levels {
             files.partition_point(|other| other.meta().bounds.precede(&file.meta().bounds))
         };
         files.insert(at, file);
+        self.forget_sums(level);
         Some(self)
     }
 
@@ -76,7 +80,21 @@ impl Levels {
     pub fn take(&mut self, level: usize, number: FileNumber) -> Option<Arc<TableFile>> {
         let files = self.levels.get_mut(level)?;
         let at = files.iter().position(|file| file.meta().number == number)?;
-        Some(files.remove(at))
+        let file = files.remove(at);
+        self.forget_sums(level);
+        Some(file)
+    }
+
+    /// The sums of the weights of a level's files.
+    pub(super) fn sums(&self, level: usize) -> Option<&LevelSums> {
+        let sums = self.sums.get(level)?;
+        Some(&**sums.get_or_init(|| Arc::new(LevelSums::of(self.level(level)))))
+    }
+
+    fn forget_sums(&mut self, level: usize) {
+        if let Some(sums) = self.sums.get_mut(level) {
+            sums.take();
+        }
     }
 
     /// Two files that overlap in a level other than 0, which breaks an invariant.

@@ -1,6 +1,6 @@
 //! Versions: the set of files that make up the store, recorded as a log of edits.
 //!
-//! - [`levels`]: [`Version`], the tables of all trees by level;
+//! - [`levels`]: [`Version`], the tables of all trees by level; `level_sums`, `weights`: their weights;
 //! - [`edit`]: one change of it, and its stored form; `apply`: the version after an edit;
 //! - [`file`]: a table with its metadata and reader; [`opener`]: opens and deletes table files;
 //! - [`manifest_file`]: a manifest as a file of opaque, framed payloads;
@@ -12,10 +12,12 @@ mod bounds;
 pub mod current;
 pub mod edit;
 pub mod file;
+mod level_sums;
 pub mod levels;
 mod manifest;
 pub mod manifest_file;
 pub mod opener;
+mod weights;
 
 pub use bounds::KeyBounds;
 pub use current::read_current;

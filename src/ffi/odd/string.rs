@@ -91,20 +91,32 @@ pub(crate) fn get_into(
     dst: &Room,
     len: &Out<usize>,
 ) -> Result<lsmkv_status> {
-    let value = if target.is_elsewhere() {
+    let (mut needed, mut copied) = (0, 0);
+    let exists = if target.is_elsewhere() {
         let mut argv = Argv::new(&entries::GET);
         argv.push(key);
         match target.reply(&entries::GET, &argv)? {
-            Some(Reply::Bulk(value)) => Some(value),
-            Some(Reply::Nil) | None => None,
+            Some(Reply::Bulk(value)) => {
+                needed = value.len();
+                copied = dst.fill(0, &value);
+                true
+            }
+            Some(Reply::Nil) | None => false,
             Some(other) => return Err(unexpected(&other)),
         }
     } else {
-        target.db()?.get(key)?
+        let begin = |bytes| {
+            needed = bytes;
+            bytes <= dst.size()
+        };
+        let part = |bytes: &[u8]| copied += dst.fill(copied, bytes);
+        target.db()?.read(|tx| tx.get_parts(key, begin, part))?
     };
-    let Some(value) = value else { return Ok(LSMKV_NOT_FOUND) };
-    len.set(value.len());
-    Ok(if dst.fill(&value) { LSMKV_OK } else { LSMKV_TOO_SMALL })
+    if !exists {
+        return Ok(LSMKV_NOT_FOUND);
+    }
+    len.set(needed);
+    Ok(if copied == needed { LSMKV_OK } else { LSMKV_TOO_SMALL })
 }
 
 fn set_options(flags: Flags, ttl_ms: i64, get: bool) -> Result<SetOptions> {

@@ -99,7 +99,7 @@ fn rows_of_a_version_being_built_are_not_dropped_unread() {
             let rows = prefix(tx.space(), b"big", version);
             let mut batch = Batch::new();
             for member in 0..10u32 {
-                batch.put(DATA, &row_key(&rows, &member.to_be_bytes()), b"");
+                batch.put_absent(DATA, &row_key(&rows, &member.to_be_bytes()), b"");
             }
             db.store().engine().write(&mut batch, WriteOptions::default())?;
             db.flush()?;

@@ -184,8 +184,8 @@ fn rows_of_a_version_being_built_stay_and_go_when_it_is_given_up() {
             let rows = prefix(tx.space(), b"big", version);
             let mut batch = Batch::new();
             for member in 0..10u32 {
-                batch.put(DATA, &row_key(&rows, &member.to_be_bytes()), b"");
-                batch.put(SCORE, &row_key(&rows, &member.to_be_bytes()), b"");
+                batch.put_absent(DATA, &row_key(&rows, &member.to_be_bytes()), b"");
+                batch.put_absent(SCORE, &row_key(&rows, &member.to_be_bytes()), b"");
             }
             db.store().engine().write(&mut batch, WriteOptions::default())?;
             let before = entries(&db, DATA);
@@ -288,4 +288,45 @@ fn records_that_this_version_cannot_read_keep_their_rows() {
     .unwrap();
     db.compact().unwrap();
     assert_eq!(all_entries(&db), [1, 5, 0]);
+}
+
+#[test]
+fn the_chunks_of_a_string_stay_with_its_record_and_go_with_it() {
+    let mut setting = Setting::new();
+    setting.options.inline_max_bytes = 16;
+    setting.options.chunk_bytes = 16;
+    let db = setting.open();
+    let value = vec![b'x'; 1000];
+    db.set(b"s", &value).unwrap();
+    db.set(b"expires", &value).unwrap();
+    expire_at(&db, b"expires", 1000);
+    db.compact().unwrap();
+    assert_eq!(all_entries(&db), [2, 126, 0]);
+    assert_eq!(db.get(b"s").unwrap().unwrap(), value);
+    // A chunk that is written again has a sequence after its record's.
+    db.setrange(b"s", 500, b"other").unwrap();
+    db.setbit(b"s", 100_000, true).unwrap();
+    db.compact().unwrap();
+    assert_eq!(all_entries(&db), [2, 127, 0]);
+    assert_eq!(db.getrange(b"s", 498, 506).unwrap(), &b"xxotherxx"[..]);
+    sound(&db);
+    let then = db.snapshot().unwrap();
+    db.set(b"s", &[b'y'; 100]).unwrap();
+    db.compact().unwrap();
+    assert_eq!(all_entries(&db), [3, 127 + 7, 0], "the snapshot reads both records");
+    assert_eq!(then.strlen(b"s").unwrap(), 12_501);
+    assert_eq!(
+        then.bitcount(b"s", None).unwrap(),
+        then.get(b"s")
+            .unwrap()
+            .map_or(0, |it| { it.iter().map(|byte| i64::from(byte.count_ones())).sum() })
+    );
+    drop(then);
+    setting.clock.set(1000);
+    db.compact().unwrap();
+    assert_eq!(all_entries(&db), [1, 7, 0]);
+    db.set(b"s", b"short").unwrap();
+    db.compact().unwrap();
+    assert_eq!(all_entries(&db), [1, 0, 0]);
+    sound(&db);
 }

@@ -44,6 +44,29 @@ fn verbatim_text_counts_its_format() {
     assert_eq!(written(Protocol::Resp2, write), "$4\r\nab\r\n\r\n");
 }
 
+#[test]
+fn bytes_in_parts_are_those_of_one_piece() {
+    let text = written(Protocol::Resp2, |writer| {
+        assert!(writer.begin_bulk(5));
+        writer.bulk_part(b"ab");
+        writer.bulk_part(b"\r\nc");
+        writer.end_bulk();
+        writer.integer(7);
+    });
+    assert_eq!(text, "$5\r\nab\r\nc\r\n:7\r\n");
+}
+
+#[test]
+fn bytes_in_parts_that_find_no_room_are_left_out_and_the_writer_is_full() {
+    let (mut out, room) = (Vec::new(), Most(1 << 20));
+    let mut writer = Writer::with_limit(&mut out, Protocol::Resp2, &room);
+    assert!(writer.begin_bulk(64 << 20));
+    assert!(writer.is_full());
+    writer.bulk_part(&[b'x'; 1000]);
+    writer.end_bulk();
+    assert!(out.len() < 1000, "{}", out.len());
+}
+
 /// A limit of this many bytes.
 struct Most(usize);
 

@@ -86,7 +86,7 @@ impl EventLoop {
             address,
             local_address,
             descriptor: stream.descriptor(),
-            is_unix: matches!(stream, Stream::Unix(_)),
+            is_unix: stream.is_unix(),
             ..ClientInfo::new(handle, now_ms)
         });
         server.clients.add(Arc::clone(&info));

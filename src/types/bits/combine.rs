@@ -1,10 +1,13 @@
 //! BITOP: strings combined bit by bit.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::messages::events::Classes;
 use crate::txn::Tx;
+use crate::types::string::chunks::StringValue;
 use crate::types::string::length;
 
 /// How BITOP combines.
@@ -32,25 +35,58 @@ impl Tx<'_> {
             return Err(Error::new(ErrorKind::Syntax, text));
         }
         let values = self.as_read(|tx| {
-            sources
-                .iter()
-                .map(|key| Ok(tx.get(key)?.unwrap_or_default()))
-                .collect::<Result<Vec<_>>>()
+            let whole = || StringValue::Whole(Bytes::new());
+            let value = |key: &&[u8]| Ok(tx.string(key)?.unwrap_or_else(whole));
+            sources.iter().map(value).collect::<Result<Vec<_>>>()
         })?;
-        let combined = combine(op, &values);
-        if !combined.is_empty() {
+        let longest = values.iter().map(StringValue::len).max().unwrap_or(0);
+        if self.store().strings().is_large(longest) {
+            self.meet(destination)?;
+            self.put_combined(op, destination, &values, longest)?;
+            self.notify(Classes::STRING, "set", destination);
+        } else if longest > 0 {
+            let combined = self.combined_bits(op, &values, 0..longest)?;
             self.set(destination, &combined)?;
         } else if self.record(destination)?.is_some() {
             self.frees_space();
             self.delete_record(destination);
             self.notify(Classes::GENERIC, "del", destination);
         }
-        Ok(length(combined.len()))
+        Ok(length(longest))
+    }
+
+    /// Sets a key to what is combined of the values, chunk by chunk: in bounded memory.
+    fn put_combined(
+        &mut self,
+        op: BitOp,
+        destination: &[u8],
+        values: &[StringValue],
+        len: usize,
+    ) -> Result<()> {
+        let mut writer = self.write_string(destination)?;
+        self.store().limits().check_value_len(len)?;
+        let step = writer.chunk_bytes();
+        for start in (0..len).step_by(step) {
+            let chunk = self.combined_bits(op, values, start..len.min(start + step))?;
+            writer.push(&chunk)?;
+        }
+        writer.finish(self, destination, 0)
+    }
+
+    /// What is combined of a range of the values, as if each were at least as long.
+    fn combined_bits(
+        &self,
+        op: BitOp,
+        values: &[StringValue],
+        range: Range<usize>,
+    ) -> Result<Vec<u8>> {
+        let part = |value: &StringValue| value.range(self, range.clone());
+        let parts = values.iter().map(part).collect::<Result<Vec<_>>>()?;
+        Ok(combine(op, &parts, range.len()))
     }
 }
 
-fn combine(op: BitOp, values: &[Bytes]) -> Vec<u8> {
-    let longest = values.iter().map(Bytes::len).max().unwrap_or(0);
+fn combine(op: BitOp, values: &[Bytes], longest: usize) -> Vec<u8> {
     let Some((first, others)) = values.split_first() else { return Vec::new() };
     let mut result = first.to_vec();
     result.resize(longest, 0);

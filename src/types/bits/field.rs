@@ -103,10 +103,21 @@ impl Tx<'_> {
         let mut draft = self.draft(key)?;
         let mut changed = !draft.exists() || last >= draft.len();
         // Also for a write that then fails.
-        draft.grow(last.saturating_add(1));
-        let answers = ops.iter().map(|op| apply(draft.value_mut(), op, &mut changed)).collect();
+        draft.grow(self, last.saturating_add(1))?;
+        let mut answers = Vec::with_capacity(ops.len());
+        for op in ops {
+            let (first, shifted) = first_byte(op);
+            let (mut before, mut after) = ([0; WINDOW], [0; WINDOW]);
+            let len = draft.read(self, first, &mut before)?;
+            after.copy_from_slice(&before);
+            let bytes = after.get_mut(..len).unwrap_or_default();
+            answers.push(apply(bytes, &shifted, &mut changed));
+            if before != after {
+                draft.write(self, first, after.get(..len).unwrap_or_default())?;
+            }
+        }
         if changed {
-            self.put_draft(key, draft)?;
+            self.put_draft(draft)?;
             self.notify(Classes::STRING, "setbit", key);
         }
         Ok(answers)
@@ -118,9 +129,23 @@ impl Tx<'_> {
             return Err(Error::new(ErrorKind::Syntax, text));
         }
         ops.iter().try_for_each(|op| self.byte_of(op.offset).map(|_| ()))?;
-        let value = self.get(key)?.unwrap_or_default();
-        Ok(ops.iter().map(|op| Some(read(&value, op))).collect())
+        let Some(value) = self.string(key)? else { return Ok(vec![Some(0); ops.len()]) };
+        let field = |op| {
+            let (first, shifted) = first_byte(op);
+            let bytes = value.range(self, first..first.saturating_add(WINDOW))?;
+            Ok(Some(read(&bytes, &shifted)))
+        };
+        ops.iter().map(field).collect()
     }
+}
+
+/// The most bytes that a field is in.
+const WINDOW: usize = 9;
+
+/// The first byte that a field is in, and the operation as if the string began there.
+fn first_byte(op: &BitfieldOp) -> (usize, BitfieldOp) {
+    let first = usize::try_from(op.offset / 8).unwrap_or(usize::MAX);
+    (first, BitfieldOp { offset: op.offset % 8, ..*op })
 }
 
 fn last_byte(op: &BitfieldOp) -> usize {
@@ -187,7 +212,7 @@ fn window(value: &[u8], op: &BitfieldOp) -> (u128, u64) {
     let first = usize::try_from(op.offset / 8).unwrap_or(usize::MAX);
     let bytes = value.get(first..).unwrap_or_default();
     let mut window = [0; 16];
-    window.iter_mut().zip(bytes).take(9).for_each(|(to, from)| *to = *from);
+    window.iter_mut().zip(bytes).take(WINDOW).for_each(|(to, from)| *to = *from);
     (u128::from_be_bytes(window), 128 - op.offset % 8 - u64::from(op.field.bits))
 }
 
@@ -203,7 +228,7 @@ fn write(value: &mut [u8], op: &BitfieldOp, new: i64) {
     let changed = ((window & !mask) | placed).to_be_bytes();
     let first = usize::try_from(op.offset / 8).unwrap_or(usize::MAX);
     let bytes = value.get_mut(first..).unwrap_or_default();
-    bytes.iter_mut().zip(changed).take(9).for_each(|(to, from)| *to = from);
+    bytes.iter_mut().zip(changed).take(WINDOW).for_each(|(to, from)| *to = from);
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is meant")]

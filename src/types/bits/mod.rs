@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::db::commands;
+use crate::types::string::chunks::{ChunkedString, StringValue, place};
 use crate::types::string::{clamp, length, resolve};
 
 pub use combine::BitOp;
@@ -63,11 +64,37 @@ pub struct BitSearch {
     pub unit: BitUnit,
 }
 
+impl BitRange {
+    /// The bits of the range in a string of `len` bytes.
+    fn bits(&self, len: usize) -> Range<usize> {
+        self.unit.in_bits(&resolve(self.start, self.end, self.unit.len_of(len)))
+    }
+}
+
+impl BitSearch {
+    /// The bits of the range in a string of `len` bytes.
+    fn bits(&self, len: usize) -> Range<usize> {
+        let range = clamp(self.start, self.end.unwrap_or(-1), self.unit.len_of(len));
+        self.unit.in_bits(&range)
+    }
+
+    /// What BITPOS answers if `found` is the first such bit among `bits`.
+    fn answer(&self, found: Option<usize>, bits: &Range<usize>, bit: bool) -> Option<i64> {
+        match found {
+            Some(at) => Some(length(at)),
+            // The clear bits after the end.
+            None if !bit && self.end.is_none() && !bits.is_empty() => Some(length(bits.end)),
+            None => None,
+        }
+    }
+}
+
 impl BitUnit {
-    fn len_of(self, value: &[u8]) -> usize {
+    /// How many there are in a string of `bytes` bytes.
+    fn len_of(self, bytes: usize) -> usize {
         match self {
-            Self::Byte => value.len(),
-            Self::Bit => value.len() * 8,
+            Self::Byte => bytes,
+            Self::Bit => bytes * 8,
         }
     }
 
@@ -81,30 +108,48 @@ impl BitUnit {
 
 impl Tx<'_> {
     pub(crate) fn bitcount(&self, key: &[u8], range: Option<BitRange>) -> Result<i64> {
-        Ok(count(&self.get(key)?.unwrap_or_default(), range))
+        match self.string(key)? {
+            None => Ok(0),
+            Some(StringValue::Whole(value)) => Ok(count(&value, range)),
+            Some(StringValue::Chunked(string)) => {
+                let len = place(string.chunks.len);
+                let bits = range.map_or(0..len * 8, |range| range.bits(len));
+                count_in_chunks(self, &string, &bits)
+            }
+        }
     }
 
     pub(crate) fn bitpos(&self, key: &[u8], bit: bool, range: BitSearch) -> Result<Option<i64>> {
-        let value = self.get(key)?;
-        Ok(value.map_or_else(|| (!bit).then_some(0), |value| position(&value, bit, range)))
+        match self.string(key)? {
+            None => Ok((!bit).then_some(0)),
+            Some(StringValue::Whole(value)) => Ok(position(&value, bit, range)),
+            Some(StringValue::Chunked(string)) => {
+                let bits = range.bits(place(string.chunks.len));
+                let found = first_in_chunks(self, &string, &bits, bit)?;
+                Ok(range.answer(found, &bits, bit))
+            }
+        }
     }
 
     pub(crate) fn getbit(&self, key: &[u8], offset: u64) -> Result<bool> {
         let byte = self.byte_of(offset)?;
-        let value = self.get(key)?.unwrap_or_default();
-        Ok(value.get(byte).is_some_and(|byte| byte & mask(offset) != 0))
+        let Some(value) = self.string(key)? else { return Ok(false) };
+        let byte = value.range(self, byte..byte.saturating_add(1))?;
+        Ok(byte.first().is_some_and(|byte| byte & mask(offset) != 0))
     }
 
     pub(crate) fn setbit(&mut self, key: &[u8], offset: u64, bit: bool) -> Result<bool> {
         let at = self.byte_of(offset)?;
         let mut draft = self.draft(key)?;
         let grows = !draft.exists() || at >= draft.len();
-        draft.grow(at + 1);
-        let Some(byte) = draft.value_mut().get_mut(at) else { return Ok(false) };
-        let was = *byte & mask(offset) != 0;
-        *byte = if bit { *byte | mask(offset) } else { *byte & !mask(offset) };
+        let mut byte = [0];
+        draft.read(self, at, &mut byte)?;
+        let [old] = byte;
+        let was = old & mask(offset) != 0;
         if grows || was != bit {
-            self.put_draft(key, draft)?;
+            let new = if bit { old | mask(offset) } else { old & !mask(offset) };
+            draft.write(self, at, &[new])?;
+            self.put_draft(draft)?;
             self.notify(Classes::STRING, "setbit", key);
         }
         Ok(was)
@@ -128,12 +173,14 @@ fn mask(offset: u64) -> u8 {
 
 /// The number of set bits in a range.
 pub(crate) fn count(value: &[u8], range: Option<BitRange>) -> i64 {
-    let Some(BitRange { start, end, unit }) = range else { return ones(value) };
-    let bits = unit.in_bits(&resolve(start, end, unit.len_of(value)));
+    range.map_or_else(|| ones(value), |range| count_bits(value, &range.bits(value.len())))
+}
+
+fn count_bits(value: &[u8], bits: &Range<usize>) -> i64 {
     let bytes = value.get(bits.start / 8..bits.end.div_ceil(8)).unwrap_or_default();
     let before = bytes.first().map_or(0, |byte| byte & !(0xff >> (bits.start % 8)));
     let after = bytes.last().map_or(0, |byte| byte & (0xff >> (bits.end % 8)));
-    let after = if bits.end % 8 == 0 { 0 } else { after };
+    let after = if bits.end.is_multiple_of(8) { 0 } else { after };
     ones(bytes) - i64::from(before.count_ones() + after.count_ones())
 }
 
@@ -145,17 +192,9 @@ fn ones(bytes: &[u8]) -> i64 {
 
 /// The first bit of a range with this value.
 pub(crate) fn position(value: &[u8], bit: bool, range: BitSearch) -> Option<i64> {
-    let range_of = |end| clamp(range.start, end, range.unit.len_of(value));
-    let bits = range.unit.in_bits(&range_of(range.end.unwrap_or(-1)));
-    if bits.is_empty() {
-        return None;
-    }
-    match first_bit(value, &bits, bit) {
-        Some(at) => Some(length(at)),
-        // The clear bits after the end.
-        None if !bit && range.end.is_none() => Some(length(bits.end)),
-        None => None,
-    }
+    let bits = range.bits(value.len());
+    let found = if bits.is_empty() { None } else { first_bit(value, &bits, bit) };
+    range.answer(found, &bits, bit)
 }
 
 fn first_bit(value: &[u8], bits: &Range<usize>, bit: bool) -> Option<usize> {
@@ -171,4 +210,50 @@ fn first_bit(value: &[u8], bits: &Range<usize>, bit: bool) -> Option<usize> {
         (first + 1 + found, rest.get(found)? ^ turned)
     };
     Some(index * 8 + byte.leading_zeros() as usize).filter(|at| *at < bits.end)
+}
+
+/// The bytes that hold these bits.
+fn bytes_of(bits: &Range<usize>) -> Range<u64> {
+    (bits.start / 8) as u64..bits.end.div_ceil(8) as u64
+}
+
+/// Those of `bits` that lie in the `len` bytes at `offset`, counted from there.
+fn bits_within(bits: &Range<usize>, offset: usize, len: usize) -> Range<usize> {
+    let from = offset * 8;
+    bits.start.saturating_sub(from)..bits.end.saturating_sub(from).min(len * 8)
+}
+
+fn count_in_chunks(tx: &Tx<'_>, string: &ChunkedString, bits: &Range<usize>) -> Result<i64> {
+    let mut sum = 0;
+    string.each_row(tx, bytes_of(bits), |offset, row| {
+        sum += count_bits(row, &bits_within(bits, place(offset), row.len()));
+        Ok(true)
+    })?;
+    Ok(sum)
+}
+
+fn first_in_chunks(
+    tx: &Tx<'_>,
+    string: &ChunkedString,
+    bits: &Range<usize>,
+    bit: bool,
+) -> Result<Option<usize>> {
+    if bits.is_empty() {
+        return Ok(None);
+    }
+    // All bits before this byte are others.
+    let (mut at, mut found) = (bits.start / 8, None);
+    string.each_row(tx, bytes_of(bits), |offset, row| {
+        let offset = place(offset);
+        if !bit && offset > at {
+            return Ok(false);
+        }
+        let within = first_bit(row, &bits_within(bits, offset, row.len()), bit);
+        found = within.map(|within| offset * 8 + within);
+        at = offset + row.len();
+        Ok(found.is_none())
+    })?;
+    // The first clear bit may be in a hole.
+    let hole = (!bit && found.is_none()).then(|| (at * 8).max(bits.start));
+    Ok(found.or(hole.filter(|at| *at < bits.end)))
 }

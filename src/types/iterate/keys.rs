@@ -5,16 +5,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{Progress, chunk};
+use crate::encoding::chunked::StringBody;
 use crate::encoding::keys::{MetaKey, Space, after_prefix, meta_key};
-use crate::encoding::meta::{HEADER_BYTES, Header, Type};
+use crate::encoding::meta::{Header, Type};
 use crate::engine::CacheFill;
 use crate::error::Result;
 use crate::keyspace::errors::malformed;
 use crate::keyspace::trees::META;
 use crate::txn::Db;
 use crate::txn::store::Store;
-use crate::txn::{Tx, Walk};
+use crate::txn::{FrozenRows, Tx, Walk};
 use crate::types::databases::user_key;
+use crate::types::string::chunks::ChunkedString;
 
 /// Which keys to iterate over. The default is all keys in order, without values.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +74,9 @@ pub struct KeyIter {
     progress: Progress<Walk>,
     now: u64,
     range: KeyRange,
+    space: Space,
+    /// Where the values of large strings are read, if they were asked for.
+    rows: Option<FrozenRows>,
 }
 
 impl std::fmt::Debug for KeyIter {
@@ -102,7 +107,9 @@ impl Db {
         let store = Arc::clone(self.shared_store());
         self.read(|tx| {
             let walk = tx.with_cache_fill(range.cache_fill, |tx| tx.keys_of(&range))?;
-            Ok(KeyIter { store, progress: Progress::new(Some(walk)), now: tx.now(), range })
+            let rows = range.values.then(|| FrozenRows::of(tx));
+            let (progress, now, space) = (Progress::new(Some(walk)), tx.now(), tx.space());
+            Ok(KeyIter { store, progress, now, range, space, rows })
         })
     }
 }
@@ -119,13 +126,15 @@ impl KeyIter {
     #[expect(clippy::should_implement_trait, reason = "it is there too; this one keeps failing")]
     pub fn next(&mut self) -> Result<Option<KeyEntry>> {
         self.store.engine().check_open()?;
-        let (kind, values, now) = (self.range.kind, self.range.values, self.now);
+        let (kind, now, cache_fill) = (self.range.kind, self.now, self.range.cache_fill);
+        let values =
+            Values { store: &self.store, rows: self.rows.as_ref(), space: self.space, cache_fill };
         self.progress.step(|walk| {
             while walk.advance()? {
                 let header = Header::decode(walk.value());
                 let header = header.map_err(|why| malformed(user_key(walk), why))?;
                 if !header.expired(now) && kind.is_none_or(|kind| kind == header.kind) {
-                    return Ok(Some(entry(walk, header.kind, values)));
+                    return values.entry(walk, header.kind).map(Some);
                 }
             }
             Ok(None)
@@ -139,12 +148,35 @@ impl KeyIter {
     }
 }
 
-fn entry(walk: &Walk, kind: Type, values: bool) -> KeyEntry {
-    let value = (values && kind == Type::String).then(|| {
-        let record = walk.value_bytes();
-        record.slice(HEADER_BYTES.min(record.len())..)
-    });
-    KeyEntry { key: Bytes::copy_from_slice(user_key(walk)), kind, value }
+/// Makes entries, with the values of strings if there are rows to read them from.
+struct Values<'a> {
+    store: &'a Store,
+    rows: Option<&'a FrozenRows>,
+    space: Space,
+    cache_fill: CacheFill,
+}
+
+impl Values<'_> {
+    fn entry(&self, walk: &Walk, kind: Type) -> Result<KeyEntry> {
+        let key = Bytes::copy_from_slice(user_key(walk));
+        let value = match self.rows.filter(|_| kind == Type::String) {
+            Some(rows) => Some(self.value(&key, walk.value_bytes(), rows)?),
+            None => None,
+        };
+        Ok(KeyEntry { key, kind, value })
+    }
+
+    fn value(&self, key: &[u8], record: Bytes, rows: &FrozenRows) -> Result<Bytes> {
+        match StringBody::decode(record).map_err(|why| malformed(key, why))? {
+            StringBody::Whole(value) => Ok(value),
+            StringBody::Chunked(chunks) => {
+                let string = ChunkedString::new(self.space, key, chunks);
+                rows.read(self.store, string.prefix(), |tx| {
+                    tx.with_cache_fill(self.cache_fill, |tx| string.read(tx, 0..chunks.len))
+                })
+            }
+        }
+    }
 }
 
 impl Iterator for KeyIter {

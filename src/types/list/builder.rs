@@ -4,7 +4,6 @@ use super::elements::MIDDLE;
 use super::reply_number;
 use crate::encoding::meta::{Body, Header, Type};
 use crate::error::Result;
-use crate::keyspace::trees::DATA;
 use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::types::collection_builder::CollectionBuilder;
@@ -19,7 +18,7 @@ impl ListBuilder<'_> {
     /// Adds an element at the end.
     pub(crate) fn push(&mut self, tx: &Tx<'_>, element: &[u8]) -> Result<()> {
         tx.store().limits().check_value(element)?;
-        self.build.put(DATA, &self.tail.to_be_bytes(), element)?;
+        self.build.put_plain(&self.tail.to_be_bytes(), element)?;
         self.tail = self.tail.saturating_add(1);
         Ok(())
     }

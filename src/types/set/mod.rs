@@ -16,16 +16,14 @@ use crate::txn::Tx;
 use crate::txn::collection::Collection;
 use crate::txn::db::commands;
 use crate::types::all_members::AllMembers;
-use crate::types::sample::Choice;
+use crate::types::random_members::Choice;
 
 commands! {
-    /// SPOP: removes a random member. Up to 64 members are all equally likely; among more, some may
-    /// be a little less likely than others.
+    /// SPOP: removes a random member. All are equally likely.
     write [key] fn spop(key: &[u8]) -> Option<Bytes>;
     /// SPOP with a count: removes that many random members.
     write [key] fn spop_count(key: &[u8], count: u64) -> Vec<Bytes>;
-    /// SRANDMEMBER: a random member. Up to 64 members are all equally likely; among more, some may
-    /// be a little less likely than others.
+    /// SRANDMEMBER: a random member. All are equally likely.
     read fn srandmember(key: &[u8]) -> Option<Bytes>;
     /// SRANDMEMBER with a count: that many different random members, all if there are fewer. A
     /// negative count returns that many, with repetitions.

@@ -54,8 +54,11 @@ impl Tx<'_> {
             let text = "ERR The specified keys must contain string values";
             return Err(Error::new(ErrorKind::WrongType, text));
         }
-        let value = |record: Option<_>| record.map(super::Record::into_value).unwrap_or_default();
-        Ok((value(a), value(b)))
+        let value = |key, record: Option<_>| match record {
+            Some(record) => self.value_of(key, record),
+            None => Ok(Bytes::new()),
+        };
+        Ok((value(key1, a)?, value(key2, b)?))
     }
 }
 

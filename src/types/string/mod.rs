@@ -1,25 +1,32 @@
-//! Strings: bytes in the record of their key.
+//! Strings: bytes in the record of their key or, if they are many, in chunks.
 //!
-//! - here: whole values of one or many keys;
+//! - here: whole values of one or many keys; `chunks`: strings in chunks; `writer`: their making;
+//!   `draft`: strings under change;
 //! - `options`: the options of SET; `range`: parts of a value; `counter`: values that are numbers;
 //!   `lcs`: the longest common subsequence of two values.
 
+pub(crate) mod chunks;
 mod counter;
+mod draft;
 mod lcs;
+#[cfg(test)]
+mod model_tests;
 mod options;
 mod range;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 use bytes::Bytes;
 
-use crate::encoding::meta::{HEADER_BYTES, Type, encode_string, with_expiry};
+use crate::encoding::meta::{Type, encode_string, with_expiry};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::errors::wrong_type;
 use crate::messages::events::Classes;
 use crate::txn::db::commands;
 use crate::txn::{Record, Tx};
 
+use chunks::StringValue;
 pub(crate) use lcs::common_subsequence;
 pub use lcs::{Lcs, LcsMatch};
 pub use options::{Condition, Expiry, GetExpiry, SetExpiry, SetOptions, SetOutcome};
@@ -36,7 +43,49 @@ commands! {
 
 impl Tx<'_> {
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
-        Ok(self.typed(key, Type::String)?.map(Record::into_value))
+        match self.typed(key, Type::String)? {
+            Some(record) => self.value_of(key, record).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The value of a string with this record.
+    #[inline]
+    pub(crate) fn value_of(&self, key: &[u8], record: Record) -> Result<Bytes> {
+        record.whole_value().or_else(|record| self.value_in_chunks(key, record))
+    }
+
+    #[cold]
+    fn value_in_chunks(&self, key: &[u8], record: Record) -> Result<Bytes> {
+        let value = StringValue::of(self, key, record.into_string(key)?);
+        value.range(self, 0..value.len())
+    }
+
+    /// Hands out the value of a string in parts, if `begin` wants it, which is told its length.
+    /// Returns whether the key exists.
+    pub(crate) fn get_parts(
+        &self,
+        key: &[u8],
+        begin: impl FnOnce(usize) -> bool,
+        mut part: impl FnMut(&[u8]),
+    ) -> Result<bool> {
+        let Some(value) = self.string(key)? else { return Ok(false) };
+        match (begin(value.len()), value) {
+            (false, _) => {}
+            (true, StringValue::Whole(value)) => part(&value),
+            (true, StringValue::Chunked(string)) => {
+                string.each_part(self, 0..string.chunks.len, part)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The value of a string, without reading more than its record.
+    pub(crate) fn string(&self, key: &[u8]) -> Result<Option<StringValue>> {
+        match self.typed(key, Type::String)? {
+            Some(record) => Ok(Some(StringValue::of(self, key, record.into_string(key)?))),
+            None => Ok(None),
+        }
     }
 
     pub(crate) fn getdel(&mut self, key: &[u8]) -> Result<Option<Bytes>> {
@@ -66,7 +115,7 @@ impl Tx<'_> {
                 self.notify(Classes::GENERIC, if passed { "del" } else { "expire" }, key);
             }
         }
-        Ok(Some(record.into_value()))
+        self.value_of(key, record).map(Some)
     }
 
     pub(crate) fn getset(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Bytes>> {
@@ -80,9 +129,24 @@ impl Tx<'_> {
     }
 
     /// The value of a string; `None` for a key of another type.
-    pub(crate) fn get_if_string(&self, key: &[u8]) -> Result<Option<Bytes>> {
-        let string = |record: &Record| record.header.kind == Type::String;
-        Ok(self.record(key)?.filter(string).map(Record::into_value))
+    fn get_if_string(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        match self.record(key)? {
+            Some(record) if record.header.kind == Type::String => {
+                self.value_of(key, record).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The value of a string, without reading more than its record; `None` for a key of another
+    /// type.
+    pub(crate) fn string_or_none(&self, key: &[u8]) -> Result<Option<StringValue>> {
+        match self.record(key)? {
+            Some(record) if record.header.kind == Type::String => {
+                Ok(Some(StringValue::of(self, key, record.into_string(key)?)))
+            }
+            _ => Ok(None),
+        }
     }
 
     pub(crate) fn mset(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
@@ -144,20 +208,24 @@ impl Tx<'_> {
         if options.get && kind.is_some_and(|kind| kind != Type::String) {
             return Err(wrong_type());
         }
+        let kept = record.as_ref().map_or(0, |record| record.header.expire_ms);
+        let exists = record.is_some();
         let written = match options.condition {
             Condition::Always => true,
-            Condition::IfMissing => record.is_none(),
-            Condition::IfExists => record.is_some(),
+            Condition::IfMissing => !exists,
+            Condition::IfExists => exists,
+        };
+        let old = match record {
+            Some(record) if options.get => Some(self.value_of(key, record)?),
+            _ => None,
         };
         if written {
-            let kept = record.as_ref().map_or(0, |record| record.header.expire_ms);
-            self.put_until(key, value, deadline.unwrap_or(kept), record.is_some())?;
+            self.put_until(key, value, deadline.unwrap_or(kept), exists)?;
             self.notify(Classes::STRING, "set", key);
             if matches!(options.expiry, SetExpiry::At(_)) {
                 self.notify(Classes::GENERIC, "expire", key);
             }
         }
-        let old = record.filter(|_| options.get).map(Record::into_value);
         Ok(SetOutcome { written, old })
     }
 
@@ -175,12 +243,15 @@ impl Tx<'_> {
     }
 
     pub(crate) fn strlen(&self, key: &[u8]) -> Result<i64> {
-        Ok(self.get(key)?.map_or(0, |value| length(value.len())))
+        Ok(self.string(key)?.map_or(0, |value| length(value.len())))
     }
 
     /// Sets the value and expiry of a key, whatever it held; 0 means no expiry.
     pub(crate) fn put_string(&mut self, key: &[u8], value: &[u8], expire_ms: u64) -> Result<()> {
         self.store().limits().check_value(value)?;
+        if self.store().strings().is_large(value.len()) {
+            return self.put_large(key, value, expire_ms);
+        }
         self.put_record(key, encode_string(value, expire_ms))
     }
 
@@ -207,20 +278,6 @@ impl Tx<'_> {
         }
     }
 
-    /// A copy of the string for changes in place; empty if the key does not exist.
-    pub(crate) fn draft(&self, key: &[u8]) -> Result<Draft> {
-        let record = self.typed(key, Type::String)?;
-        let exists = record.is_some();
-        let record = record.map_or_else(|| encode_string(b"", 0), |found| found.bytes.to_vec());
-        Ok(Draft { record, exists })
-    }
-
-    /// Stores a changed draft; the expiry stays.
-    pub(crate) fn put_draft(&mut self, key: &[u8], draft: Draft) -> Result<()> {
-        self.store().limits().check_value_len(draft.len())?;
-        self.put_record_over(key, draft.record, draft.exists)
-    }
-
     /// Fails if a string of `first + second` bytes would be too long.
     pub(crate) fn check_growth(&self, first: u64, second: usize) -> Result<()> {
         let total = first.checked_add(second as u64);
@@ -229,47 +286,6 @@ impl Tx<'_> {
         }
         let text = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
         Err(Error::new(ErrorKind::OutOfRange, text))
-    }
-}
-
-/// A string under change: its record, so that the change costs one copy.
-pub(crate) struct Draft {
-    record: Vec<u8>,
-    exists: bool,
-}
-
-impl Draft {
-    pub(crate) fn exists(&self) -> bool {
-        self.exists
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.record.len().saturating_sub(HEADER_BYTES)
-    }
-
-    pub(crate) fn value(&self) -> &[u8] {
-        self.record.get(HEADER_BYTES..).unwrap_or_default()
-    }
-
-    pub(crate) fn value_mut(&mut self) -> &mut [u8] {
-        self.record.get_mut(HEADER_BYTES..).unwrap_or_default()
-    }
-
-    pub(crate) fn extend(&mut self, more: &[u8]) {
-        self.record.extend_from_slice(more);
-    }
-
-    /// Pads the value with zeros to at least `len` bytes.
-    pub(crate) fn grow(&mut self, len: usize) {
-        if len > self.len() {
-            self.record.resize(len + HEADER_BYTES, 0);
-        }
-    }
-
-    /// Replaces the value.
-    pub(crate) fn replace(&mut self, value: &[u8]) {
-        self.record.truncate(HEADER_BYTES);
-        self.record.extend_from_slice(value);
     }
 }
 

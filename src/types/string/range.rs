@@ -15,17 +15,17 @@ impl Tx<'_> {
         if draft.exists() {
             self.check_growth(draft.len() as u64, value.len())?;
         }
-        draft.extend(value);
+        draft.write(self, draft.len(), value)?;
         let total = length(draft.len());
         // Also without a change, which WATCH notices all the same, as in Redis.
-        self.put_draft(key, draft)?;
+        self.put_draft(draft)?;
         self.notify(Classes::STRING, "append", key);
         Ok(total)
     }
 
     pub(crate) fn getrange(&self, key: &[u8], start: i64, end: i64) -> Result<Bytes> {
-        let value = self.get(key)?.unwrap_or_default();
-        Ok(value.slice(resolve(start, end, value.len())))
+        let Some(value) = self.string(key)? else { return Ok(Bytes::new()) };
+        value.range(self, resolve(start, end, value.len()))
     }
 
     pub(crate) fn substr(&self, key: &[u8], start: i64, end: i64) -> Result<Bytes> {
@@ -40,17 +40,11 @@ impl Tx<'_> {
             return self.strlen(key);
         }
         // The type is checked before the size.
-        self.get(key)?;
-        self.check_growth(offset, value.len())?;
         let mut draft = self.draft(key)?;
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let end = start.saturating_add(value.len());
-        draft.grow(end);
-        if let Some(part) = draft.value_mut().get_mut(start..end) {
-            part.copy_from_slice(value);
-        }
+        self.check_growth(offset, value.len())?;
+        draft.write(self, usize::try_from(offset).unwrap_or(usize::MAX), value)?;
         let total = length(draft.len());
-        self.put_draft(key, draft)?;
+        self.put_draft(draft)?;
         self.notify(Classes::STRING, "setrange", key);
         Ok(total)
     }

@@ -1,4 +1,4 @@
-//! ZRANDMEMBER. `sample` describes how fair the choice is.
+//! ZRANDMEMBER.
 
 use bytes::Bytes;
 
@@ -7,11 +7,11 @@ use super::span::Span;
 use crate::error::Result;
 use crate::txn::Tx;
 use crate::txn::db::commands;
-use crate::types::sample::Choice;
+use crate::types::random_members::Choice;
 use crate::types::scores::stored_score;
 
 commands! {
-    /// ZRANDMEMBER: a random member.
+    /// ZRANDMEMBER: a random member. All are equally likely.
     read fn zrandmember(key: &[u8]) -> Option<Bytes>;
     /// ZRANDMEMBER with a count: that many different random members with their scores, all if there
     /// are fewer. A negative count returns that many, with repetitions.

@@ -7,6 +7,7 @@ use super::rows::{ScoreWalk, ZSet};
 use super::span::Span;
 use crate::error::Result;
 use crate::txn::Tx;
+use crate::types::ranks::NEAR;
 
 /// The most bytes of members that are remembered on the way from the far end; more need a second
 /// walk. Fewer in the tests of this crate, which have few members.
@@ -14,8 +15,8 @@ const REMEMBERED_BYTES: usize = if cfg!(test) { 100 } else { 64 << 10 };
 
 /// Receives members with their scores.
 pub(crate) trait ScoredSink {
-    /// Announces the number of members. Not called where only the walk itself tells: rows by score
-    /// carry no counts, and counting them first would be a second walk.
+    /// Announces the number of members. Not called for a range by score or by member: counting them
+    /// first would cost as much as walking over a few.
     fn expect(&mut self, count: u64) -> Result<()>;
     /// Receives the next member; `false` if no more are wanted.
     fn push_scored(&mut self, member: &[u8], score: f64) -> Result<bool>;
@@ -51,15 +52,14 @@ impl RangeOutput<'_> {
         count: Option<u64>,
         sink: &mut dyn ScoredSink,
     ) -> Result<()> {
-        let mut walk = self.zset.walk(self.tx, span, reverse)?;
-        if walk.skip(offset)? {
+        if let Some(mut walk) = self.zset.walk_past(self.tx, span, reverse, offset)? {
             self.next(&mut walk, count.unwrap_or(u64::MAX), sink)?;
         }
         Ok(())
     }
 
-    /// Writes the members between two existing positions. Those near the far end need no walk over
-    /// all members before them.
+    /// Writes the members between two existing positions. A few near the far end are met by a walk
+    /// from there, and so are those of a collection that is not counted if that end is nearer.
     pub(super) fn positions(
         &self,
         first: u64,
@@ -69,14 +69,14 @@ impl RangeOutput<'_> {
     ) -> Result<()> {
         let (count, behind) = (last - first + 1, self.zset.len() - 1 - last);
         sink.expect(count)?;
-        if behind + count < first {
+        let from_far_end = behind + count;
+        if from_far_end < first && (from_far_end <= NEAR || !self.zset.rows().is_counted(self.tx)) {
             return self.met_backward(behind, count, reverse, sink);
         }
-        let mut walk = self.zset.walk(self.tx, &Span::all(), reverse)?;
-        if !walk.skip(first)? {
-            return Err(self.zset.rows().miscounted());
+        match self.zset.walk_past(self.tx, &Span::all(), reverse, first)? {
+            Some(mut walk) => self.exactly(&mut walk, count, sink),
+            None => Err(self.zset.rows().miscounted()),
         }
-        self.exactly(&mut walk, count, sink)
     }
 
     /// Writes `count` members before the last `behind` ones. A walk from the far end meets them in
@@ -112,7 +112,7 @@ impl RangeOutput<'_> {
             return Ok(());
         }
         let mut walk =
-            self.zset.walk(self.tx, &Span::starting_at(walk.sub_key(), reverse), reverse)?;
+            self.zset.walk(self.tx, &Span::all().starting_at(walk.sub_key(), reverse), reverse)?;
         self.exactly(&mut walk, count, sink)
     }
 

@@ -50,11 +50,14 @@ impl Tx<'_> {
         Ok(Some((self.count_before(&zset, &score_sub_key(score, member))?, zset.len())))
     }
 
-    /// Rows carry no counts, so this takes a walk. Two walks start at the member and go both ways
-    /// in turn: the one that ends first tells where the member is, so the walk is as long as the
-    /// way to the nearer end.
+    /// How many members come before the score row with this sub key. In a collection that is not
+    /// counted, two walks start there and go both ways in turn: the one that ends first tells where
+    /// the row is, so the walk is as long as the way to the nearer end.
     fn count_before(&self, zset: &ZSet, sub_key: &[u8]) -> Result<u64> {
         let before = Span { lower: Vec::new(), upper: Some(sub_key.to_vec()) };
+        if zset.rows().is_counted(self) {
+            return zset.count(self, &before);
+        }
         let from_here = Span { lower: sub_key.to_vec(), upper: None };
         let mut down = zset.walk(self, &before, true)?;
         let mut up = zset.walk(self, &from_here, false)?;
@@ -73,7 +76,7 @@ impl Tx<'_> {
     pub(crate) fn zcount(&self, key: &[u8], min: Bound<f64>, max: Bound<f64>) -> Result<i64> {
         let span = Span::of_scores(min, max)?;
         match self.zset(key)? {
-            Some(zset) => self.count_in(&zset, &span),
+            Some(zset) => zset.count(self, &span).map(as_count),
             None => Ok(0),
         }
     }
@@ -86,21 +89,9 @@ impl Tx<'_> {
     ) -> Result<i64> {
         let Some(zset) = self.zset(key)? else { return Ok(0) };
         match Span::of_members(self, &zset, (min, max), false)? {
-            Some(span) => self.count_in(&zset, &span),
+            Some(span) => zset.count(self, &span).map(as_count),
             None => Ok(0),
         }
-    }
-
-    fn count_in(&self, zset: &ZSet, span: &Span) -> Result<i64> {
-        if span.is_everything() {
-            return Ok(zset.card());
-        }
-        let mut walk = zset.walk(self, span, false)?;
-        let mut count = 0;
-        while walk.advance()? {
-            count += 1;
-        }
-        Ok(count)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::error::Result;
 use crate::keyspace::trees::SCORE;
 use crate::txn::collection::Collection;
 use crate::txn::{Tx, Walk};
+use crate::types::ranks::NEAR;
 use crate::types::scores::{damaged, stored_score};
 use crate::types::zset::span::Span;
 
@@ -105,14 +106,13 @@ impl ZSet {
             }
         }
         // After the removal: both are one row when only the sign of a zero changes.
-        tx.put_row(SCORE, &row, Bytes::new());
+        self.rows.put_score(tx, &row);
         Ok(())
     }
 
     fn remove_score(&mut self, tx: &mut Tx<'_>, score: f64, member: &[u8]) {
         let row = score_key(self.rows.prefix(), score, member);
-        tx.remove_row(SCORE, &row);
-        self.rows.score_removed(&row);
+        self.rows.remove_score(tx, &row);
     }
 
     /// Searches the ends of the score rows if they may have moved and many rows were removed since
@@ -182,6 +182,46 @@ impl ZSet {
     ) -> Result<ScoreWalk<'z>> {
         let rows = self.rows.walk_scores(tx, &span.lower, span.upper.as_deref(), backward)?;
         Ok(ScoreWalk { zset: self, rows })
+    }
+
+    /// Walks over the members of a span without the first `skipped` ones; `None` if there are no
+    /// more.
+    pub(super) fn walk_past<'z>(
+        &'z self,
+        tx: &Tx<'_>,
+        span: &Span,
+        backward: bool,
+        skipped: u64,
+    ) -> Result<Option<ScoreWalk<'z>>> {
+        if skipped <= NEAR || !self.rows.is_counted(tx) {
+            let mut walk = self.walk(tx, span, backward)?;
+            return Ok(walk.skip(skipped)?.then_some(walk));
+        }
+        let mut nth = skipped;
+        if backward {
+            let Some(others) = self.count(tx, span)?.checked_sub(1 + skipped) else {
+                return Ok(None);
+            };
+            nth = others;
+        }
+        let first = self.rows.select_score(tx, &span.lower, span.upper.as_deref(), nth)?;
+        let Some(first) = first else { return Ok(None) };
+        self.walk(tx, &span.starting_at(&first, backward), backward).map(Some)
+    }
+
+    /// The number of members in a span.
+    pub(super) fn count(&self, tx: &Tx<'_>, span: &Span) -> Result<u64> {
+        if span.is_everything() {
+            return Ok(self.len());
+        }
+        if let Some(count) = self.rows.count_scores(tx, &span.lower, span.upper.as_deref())? {
+            return Ok(count);
+        }
+        let (mut walk, mut count) = (self.walk(tx, span, false)?, 0);
+        while walk.advance()? {
+            count += 1;
+        }
+        Ok(count)
     }
 
     /// The first member, or the last one.

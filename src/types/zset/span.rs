@@ -19,11 +19,11 @@ impl Span {
         Self { lower: Vec::new(), upper: None }
     }
 
-    /// The row with this sub key and those that a walk meets after it.
-    pub(super) fn starting_at(sub_key: &[u8], backward: bool) -> Self {
+    /// Of this span the row with this sub key and those that a walk meets after it.
+    pub(super) fn starting_at(&self, sub_key: &[u8], backward: bool) -> Self {
         match backward {
-            false => Self { lower: sub_key.to_vec(), upper: None },
-            true => Self { lower: Vec::new(), upper: Some([sub_key, &[0]].concat()) },
+            false => Self { lower: sub_key.to_vec(), upper: self.upper.clone() },
+            true => Self { lower: self.lower.clone(), upper: Some([sub_key, &[0]].concat()) },
         }
     }
 

@@ -15,9 +15,8 @@ const REV: Arg = Optional(&[Word("REV")]);
 const BY: Arg = Optional(&[OneOf(&[&[Word("BYSCORE")], &[Word("BYLEX")]])]);
 const LIMIT: Arg = Optional(&[Word("LIMIT"), Int("offset"), Int("count")]);
 
-const IN_RANGE: &str = "O(N), N being the number of members within the bounds";
-const BY_RANK: &str = "O(S+N), S being the number of members skipped, N the number returned";
-const BEFORE: &str = "O(N), N being the number of members before or after it, whichever is less";
+const REMOVED: &str = "O(N), N being the number of members removed";
+const RETURNED: &str = "O(N), N being the number of members returned";
 
 const MIN_SCORE: Parameter = score_bound("min", "MINEX");
 const MAX_SCORE: Parameter = score_bound("max", "MAXEX");
@@ -52,7 +51,8 @@ const fn bounded(
     summary: &'static str,
     functions: &'static [Function],
 ) -> Command {
-    Command::new(name, since, access, &[ZSET, MIN, MAX], ReplyKind::Int, IN_RANGE, summary)
+    let cost = if matches!(access, Read) { "O(1)" } else { REMOVED };
+    Command::new(name, since, access, &[ZSET, MIN, MAX], ReplyKind::Int, cost, summary)
         .parsed_by_hand("a bound is a number or a member with a mark before it")
         .functions(functions)
         .python_by_hand()
@@ -93,7 +93,7 @@ pub(super) const ZRANGE: Command = range(
     "ZRANGE",
     "1.2.0",
     &[ZSET, Bytes("start"), Bytes("stop"), BY, REV, LIMIT, WITHSCORES],
-    BY_RANK,
+    RETURNED,
     "Returns the members of a range by rank, score or bytes.",
     &[
         Function::words(
@@ -119,7 +119,7 @@ pub(super) const ZRANGEBYLEX: Command = range(
     "ZRANGEBYLEX",
     "2.8.9",
     &[ZSET, MIN, MAX, LIMIT],
-    BY_RANK,
+    RETURNED,
     "Returns the members within the bounds, if all have the same score.",
     &[Function::odd(
         "zrangebylex",
@@ -136,7 +136,7 @@ pub(super) const ZRANGEBYSCORE: Command = range(
     "ZRANGEBYSCORE",
     "1.0.5",
     &[ZSET, MIN, MAX, WITHSCORES, LIMIT],
-    BY_RANK,
+    RETURNED,
     "Returns the members with scores within the bounds.",
     &[Function::odd(
         "zrangebyscore",
@@ -163,7 +163,7 @@ pub(super) const ZRANGESTORE: Command = Command::new(
     Write,
     &[TO, Key("source"), MIN, MAX, BY, REV, LIMIT],
     ReplyKind::Int,
-    "O(S+N), S being the number of members skipped, N the number stored",
+    "O(N), N being the number of members stored",
     "Stores the members of a range by rank, score or bytes.",
 )
 .parsed_by_hand("the options are read before the bounds, whose meaning they decide")
@@ -220,7 +220,7 @@ pub(super) const ZRANK: Command = Command::new(
     Read,
     &[ZSET, MEMBER],
     ReplyKind::MaybeInt,
-    BEFORE,
+    "O(1)",
     "Returns the rank of a member: how many members precede it.",
 )
 .output("out", "the rank")
@@ -247,7 +247,7 @@ pub(super) const ZREMRANGEBYRANK: Command = Command::new(
     Write,
     &[ZSET, Int("start"), Int("stop")],
     ReplyKind::Int,
-    "O(S+N), S being the number of members skipped, N the number removed",
+    REMOVED,
     "Removes the members from rank start to rank stop, both included.",
 )
 .output("removed", "the number of members removed")
@@ -273,7 +273,7 @@ pub(super) const ZREVRANGE: Command = range(
     "ZREVRANGE",
     "1.2.0",
     &[ZSET, Int("start"), Int("stop"), WITHSCORES],
-    BY_RANK,
+    RETURNED,
     "Returns the members of a range by rank, the greatest score first.",
     &[Function::words(
         "zrevrange",
@@ -289,7 +289,7 @@ pub(super) const ZREVRANGEBYLEX: Command = range(
     "ZREVRANGEBYLEX",
     "2.8.9",
     &[ZSET, MAX, MIN, LIMIT],
-    BY_RANK,
+    RETURNED,
     "Returns the members within the bounds, the greatest first, if all have the same score.",
     &[Function::words(
         "zrevrangebylex",
@@ -306,7 +306,7 @@ pub(super) const ZREVRANGEBYSCORE: Command = range(
     "ZREVRANGEBYSCORE",
     "2.2.0",
     &[ZSET, MAX, MIN, WITHSCORES, LIMIT],
-    BY_RANK,
+    RETURNED,
     "Returns the members with scores within the bounds, the greatest score first.",
     &[Function::words(
         "zrevrangebyscore",
@@ -334,7 +334,7 @@ pub(super) const ZREVRANK: Command = Command::new(
     Read,
     &[ZSET, MEMBER],
     ReplyKind::MaybeInt,
-    BEFORE,
+    "O(1)",
     "Returns the rank of a member from the end: how many members follow it.",
 )
 .output("out", "the rank")

@@ -48,6 +48,7 @@ fn file_between(number: u64, bounds: KeyBounds, size: u64, tombstones: u64) -> A
         min_sequence: number,
         max_sequence: number,
         raised: false,
+        weight: 0,
     };
     Arc::new(TableFile::new(meta, Arc::new(opener)))
 }

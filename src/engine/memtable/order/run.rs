@@ -1,11 +1,13 @@
 //! A run of the order: the addresses of entries of one stretch of keys. They are appended as they
 //! come, and sorted when a walk needs them.
 //!
-//! Each address comes with four bytes of its key, so most comparisons touch no entry. They are the
-//! first four bytes after a prefix that all keys of the run share: neighbours share the name and
-//! version of their collection, and often the beginning of their member.
+//! Each address comes with seven bytes of its key, so most comparisons touch no entry. They are the
+//! first bytes after a prefix that all keys of the run share: neighbours share the name and
+//! version of their collection, and often the beginning of their member. It also comes with the
+//! weight of its entry, so that a sum touches no entry at all.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use super::Target;
 use super::splits::head_of;
@@ -13,11 +15,32 @@ use crate::engine::entry::common_prefix;
 use crate::engine::memtable::arena::Address;
 use crate::engine::memtable::entries::Entries;
 
+/// In twelve bytes, since a memtable has one for every entry.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
 struct Slot {
-    /// Four bytes of the key, after the common prefix of the run.
-    prefix: u32,
+    /// Seven bytes of the key, after the common prefix of the run, and the weight in the last byte.
+    bytes: u64,
     address: Address,
+}
+
+impl Slot {
+    #[inline]
+    fn new(prefix: u64, weight: i8, address: Address) -> Self {
+        Self { bytes: prefix | u64::from(weight.cast_unsigned()), address }
+    }
+
+    /// The bytes of the key as a big-endian number; the last byte is zero.
+    #[inline]
+    fn prefix(self) -> u64 {
+        self.bytes & !0xff
+    }
+
+    #[inline]
+    fn weight(self) -> i8 {
+        let [weight, ..] = self.bytes.to_le_bytes();
+        weight.cast_signed()
+    }
 }
 
 /// Entries of a stretch of keys. The first `sorted` slots are in order.
@@ -31,13 +54,10 @@ pub(super) struct Run {
     one_key: bool,
 }
 
-/// The first four bytes of a key as a big-endian number, padded with zeros.
+/// The first seven bytes of a key as a big-endian number, padded with zeros.
 #[inline]
-fn short_prefix_of(key: &[u8]) -> u32 {
-    if let Some(first) = key.first_chunk() {
-        return u32::from_be_bytes(*first);
-    }
-    u32::try_from(head_of(key) >> 32).unwrap_or_default()
+fn short_prefix_of(key: &[u8]) -> u64 {
+    head_of(key) & !0xff
 }
 
 /// Compares two slots of a run. Of one key, later written entries come first: their sequence numbers
@@ -47,7 +67,7 @@ fn compare_slots(a: Slot, b: Slot, one_key: bool, entries: &Entries) -> Ordering
     if one_key {
         return b.address.cmp(&a.address);
     }
-    a.prefix.cmp(&b.prefix).then_with(|| {
+    a.prefix().cmp(&b.prefix()).then_with(|| {
         let key = entries.entry(a.address).key().cmp(entries.entry(b.address).key());
         key.then_with(|| b.address.cmp(&a.address))
     })
@@ -56,7 +76,7 @@ fn compare_slots(a: Slot, b: Slot, one_key: bool, entries: &Entries) -> Ordering
 impl Run {
     /// Adds an entry.
     #[inline]
-    pub(super) fn push(&mut self, key: &[u8], address: Address, entries: &Entries) {
+    pub(super) fn push(&mut self, key: &[u8], address: Address, weight: i8, entries: &Entries) {
         if self.slots.is_empty() {
             (self.common, self.one_key) = (key.to_vec(), true);
         } else if !key.starts_with(&self.common) {
@@ -64,10 +84,10 @@ impl Run {
         } else if self.one_key {
             self.one_key = key.len() == self.common.len();
         }
-        let slot = Slot { prefix: self.prefix(key), address };
+        let slot = Slot::new(self.prefix(key), weight, address);
         // Ascending keys, as of a fill in order, stay sorted without a comparison of keys.
         if self.sorted == self.slots.len()
-            && self.slots.last().is_none_or(|last| last.prefix < slot.prefix)
+            && self.slots.last().is_none_or(|last| last.prefix() < slot.prefix())
         {
             self.sorted += 1;
         }
@@ -75,7 +95,7 @@ impl Run {
     }
 
     #[inline]
-    fn prefix(&self, key: &[u8]) -> u32 {
+    fn prefix(&self, key: &[u8]) -> u64 {
         short_prefix_of(key.get(self.common.len()..).unwrap_or_default())
     }
 
@@ -91,7 +111,8 @@ impl Run {
     fn refresh(&mut self, entries: &Entries) {
         let mut slots = std::mem::take(&mut self.slots);
         for slot in &mut slots {
-            slot.prefix = self.prefix(entries.entry(slot.address).key());
+            let prefix = self.prefix(entries.entry(slot.address).key());
+            *slot = Slot::new(prefix, slot.weight(), slot.address);
         }
         self.slots = slots;
     }
@@ -133,8 +154,8 @@ impl Run {
 
     /// Lengthens the common prefix if the slots have few bytes left that differ.
     fn refine(&mut self, entries: &Entries) {
-        let bits = |first: u32| self.slots.iter().fold(0, |all, slot| all | (slot.prefix ^ first));
-        let differ = |first: &Slot| bits(first.prefix) >> 16 != 0;
+        let bits = |first| self.slots.iter().fold(0, |all, slot| all | (slot.prefix() ^ first));
+        let differ = |first: &Slot| bits(first.prefix()) >> 32 != 0;
         if self.one_key || self.slots.first().is_none_or(differ) {
             return;
         }
@@ -159,13 +180,25 @@ impl Run {
         };
         let prefix = short_prefix_of(rest);
         self.slots.partition_point(|slot| {
-            slot.prefix.cmp(&prefix).then_with(|| target.compare(slot.address, entries)).is_lt()
+            slot.prefix().cmp(&prefix).then_with(|| target.compare(slot.address, entries)).is_lt()
         })
     }
 
     /// The address at `index`, if the run is that long.
     pub(super) fn address(&self, index: usize) -> Option<Address> {
         self.slots.get(index).map(|slot| slot.address)
+    }
+
+    /// The sum of the weights of all entries.
+    pub(super) fn weight(&self) -> i32 {
+        self.slots.iter().map(|slot| i32::from(slot.weight())).sum()
+    }
+
+    /// The sum of the weights of the entries of `range` that were written before `end`.
+    pub(super) fn weight_of(&self, range: Range<usize>, end: Address) -> i32 {
+        let slots = self.slots.get(range).unwrap_or_default();
+        let weight = |slot: &Slot| if slot.address < end { i32::from(slot.weight()) } else { 0 };
+        slots.iter().map(weight).sum()
     }
 
     /// The addresses of all entries.

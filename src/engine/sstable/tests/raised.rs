@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::support::{Entry, PLAIN, open, put, write};
 use crate::engine::cursor::Cursor;
-use crate::engine::entry::{MAX_SEQUENCE, Tag};
+use crate::engine::entry::{EntryKind, MAX_SEQUENCE, Tag};
 use crate::engine::sstable::{CacheFill, Table, TableCursor, TableSalvage};
 
 const COUNT: u32 = 400;
@@ -78,5 +78,29 @@ fn walks_in_both_directions_and_seeks_never_touch_what_is_gone() {
         }
         assert_eq!(keys, expected);
         assert!(salvage.take_unreadable().is_empty(), "what was given back is not lost");
+    }
+}
+
+#[test]
+fn weights_before_the_smallest_key_do_not_count() {
+    let weighing = |n: u32| {
+        let kind = if n % 5 == 4 { EntryKind::DeletePresent } else { EntryKind::PutAbsent };
+        Tag::new(5 + u64::from(n % 7), kind)
+    };
+    let entries: Vec<Entry> = (0..COUNT).map(|n| (key(n), weighing(n), vec![b'v'; 100])).collect();
+    let (file, _) = write(&entries, PLAIN, Vec::new());
+    for lower in [0, 1, 39, 40, 41, 200, COUNT - 1] {
+        let table = Arc::into_inner(open(&file).unwrap()).unwrap();
+        let table = table.starting_at(Some(Bytes::from(key(lower))));
+        for (from, to) in [(0, COUNT), (0, 40), (lower, lower + 1), (39, 201), (200, 100)] {
+            for sequence in [4, 7, 11, MAX_SEQUENCE] {
+                let seen = (from.max(lower)..to.min(COUNT)).map(weighing);
+                let seen = seen.filter(|tag| tag.sequence() <= sequence);
+                let expected: i64 = seen.map(Tag::weight).sum();
+                let (first, end) = (key(from), key(to));
+                let sum = table.weight_between(&first, Some(&end), sequence, CacheFill::Fill);
+                assert_eq!(sum.unwrap(), expected, "{from}..{to} from {lower} at {sequence}");
+            }
+        }
     }
 }

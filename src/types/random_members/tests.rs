@@ -2,6 +2,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::*;
 use crate::txn::Db;
+use crate::types::ZAdd;
 use crate::types::testing::unpacked;
 
 fn set_of(members: impl Iterator<Item = Vec<u8>>) -> Db {
@@ -26,8 +27,8 @@ fn tally<T: Eq + std::hash::Hash>(drawn: &[Bytes], part: impl Fn(&[u8]) -> T) ->
     counts
 }
 
-/// SRANDMEMBER of the set in three ways: rows drawn where they are stored; the same in a
-/// transaction that has written half of them itself; a descent of the members' bytes.
+/// SRANDMEMBER of the set in three ways: by position; the same in a transaction that has written
+/// half of the members itself; as of a set from before the store began to count.
 fn all_ways(db: &Db, count: i64) -> [Vec<Bytes>; 3] {
     let drawn = db.srandmember_count(b"s", count).unwrap();
     let written = db.write(&[b"s"], |tx| {
@@ -37,17 +38,24 @@ fn all_ways(db: &Db, count: i64) -> [Vec<Bytes>; 3] {
         tx.sadd(b"s", &some)?;
         tx.srandmember_count(b"s", count)
     });
-    let descended = db.read(|tx| {
-        let set = tx.collection(b"s", crate::types::Type::Set)?.unwrap();
-        let mut sampler = Sampler::new(tx, &set);
-        match Choice::of_count(count) {
-            Choice::Different(wanted) => sampler.different(wanted),
-            Choice::Repeated(wanted) => sampler.repeated(wanted),
-        }
-    });
-    let descended = descended.unwrap().into_iter().map(|sampled| sampled.member).collect();
+    let old = as_uncounted(db, || db.srandmember_count(b"s", count).unwrap());
     assert_eq!(db.check().unwrap(), [""; 0]);
-    [drawn, written.unwrap(), descended]
+    [drawn, written.unwrap(), old]
+}
+
+/// Runs `work` while all collections are taken for those of a store that did not count yet.
+fn as_uncounted<T>(db: &Db, work: impl FnOnce() -> T) -> T {
+    let count_from = |version| {
+        db.read(|tx| {
+            tx.store().count_from(version);
+            Ok(())
+        })
+        .unwrap();
+    };
+    count_from(u64::MAX);
+    let result = work();
+    count_from(0);
+    result
 }
 
 /// [`all_ways`], several times over.
@@ -233,4 +241,90 @@ fn a_transaction_draws_what_it_added_and_never_what_it_removed() {
     })
     .unwrap();
     assert_eq!(db.exists(&[b"s"]).unwrap(), 0);
+}
+
+/// A set, a hash and a sorted set with the numbers below 10,000 as members. They are in levels, in
+/// level 0 and in the memtable, and each source hides some rows of those before it.
+fn mixed() -> Db {
+    let db = Db::open(":memory:", unpacked()).unwrap();
+    let names: Vec<_> = (0..10_000).map(|n| format!("{n:04}").into_bytes()).collect();
+    for (source, step) in [(0, 1), (1, 3), (2, 5)] {
+        let some: Vec<_> = names.iter().step_by(step).map(Vec::as_slice).collect();
+        if source > 0 {
+            let gone: Vec<_> = some.iter().copied().step_by(2).collect();
+            db.srem(b"s", &gone).unwrap();
+            db.hdel(b"h", &gone).unwrap();
+            db.zrem(b"z", &gone).unwrap();
+        }
+        let fields: Vec<_> = some.iter().map(|name| (*name, *name)).collect();
+        let scored: Vec<_> = some.iter().map(|name| (f64::from(source), *name)).collect();
+        db.sadd(b"s", &some).unwrap();
+        db.hset(b"h", &fields).unwrap();
+        db.zadd(b"z", &scored, ZAdd::default()).unwrap();
+        match source {
+            0 => db.compact().unwrap(),
+            1 => db.flush().unwrap(),
+            _ => {}
+        }
+    }
+    for key in [&b"s"[..], b"h", b"z"] {
+        let size = match key {
+            b"s" => db.scard(key),
+            b"h" => db.hlen(key),
+            _ => db.zcard(key),
+        };
+        assert_eq!(size.unwrap(), 10_000);
+    }
+    db
+}
+
+/// Whether the draws of numbers are as uneven as chance makes them, by Pearson's test over two
+/// partitions of the members: runs of neighbours, and every so many-th member.
+fn assert_uniform(what: &str, drawn: &[Bytes]) {
+    const CELLS: usize = 250;
+    let numbers: Vec<usize> =
+        drawn.iter().map(|name| std::str::from_utf8(name).unwrap().parse().unwrap()).collect();
+    let expected = drawn.len() as f64 / CELLS as f64;
+    for cell_of in [|n: usize| n / (10_000 / CELLS), |n: usize| n % CELLS] {
+        let mut cells = [0u32; CELLS];
+        numbers.iter().for_each(|n| cells[cell_of(*n)] += 1);
+        let chi_square: f64 =
+            cells.iter().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum();
+        // The mean is 249, the standard deviation 22: beyond 400 once in 10^8 runs. Of many different
+        // members the mean is 149, the standard deviation 13.
+        assert!((60.0..400.0).contains(&chi_square), "{what}: {chi_square}");
+    }
+}
+
+#[test]
+fn members_in_all_kinds_of_sources_are_equally_likely_for_every_command() {
+    let db = mixed();
+    // Few at once, so that members are searched for; many at once, so that some are walked to.
+    for (count, times) in [(-20, 200), (20, 200), (-4_000, 1), (4_000, 1), (-1, 2_000)] {
+        let often = |draw: &dyn Fn() -> Vec<Bytes>| -> Vec<Bytes> {
+            (0..times).flat_map(|_| draw()).collect()
+        };
+        let what = format!("{times} times {count}");
+        assert_uniform(&what, &often(&|| db.srandmember_count(b"s", count).unwrap()));
+        assert_uniform(&what, &often(&|| db.hrandfield_count(b"h", count).unwrap()));
+        assert_uniform(
+            &what,
+            &often(&|| {
+                let drawn = db.zrandmember_count(b"z", count).unwrap();
+                drawn.into_iter().map(|(member, _)| member).collect()
+            }),
+        );
+    }
+    let popped: Vec<_> = (0..2_000)
+        .map(|_| {
+            let member = db.spop(b"s").unwrap().unwrap();
+            assert_eq!(db.sadd(b"s", &[&member]).unwrap(), 1);
+            member
+        })
+        .collect();
+    assert_uniform("SPOP", &popped);
+    let popped = db.spop_count(b"s", 5_000).unwrap();
+    assert_eq!(popped.iter().collect::<HashSet<_>>().len(), 5_000);
+    assert_eq!(db.scard(b"s").unwrap(), 5_000);
+    assert_eq!(db.check().unwrap(), [""; 0]);
 }

@@ -1,0 +1,130 @@
+//! What commands on large strings cost, counted in bytes written and blocks read: the chunks that
+//! they touch, not the string.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
+#![allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a test may")]
+
+use lsmkv::types::{ExpireIf, KeyRange};
+use lsmkv::{Db, Options, Type};
+
+const CHUNK: u64 = 8 << 10;
+/// The most bytes that records, keys and frames add to what a change writes.
+const FRAME: u64 = 300;
+
+fn open() -> (tempfile::TempDir, Db) {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db"), Options::default()).unwrap();
+    (dir, db)
+}
+
+/// The bytes that `work` adds to the log.
+fn logged<T>(db: &Db, work: impl FnOnce() -> T) -> u64 {
+    let before = db.engine_stats().log_bytes;
+    work();
+    db.engine_stats().log_bytes - before
+}
+
+/// The blocks of the meta and the data tree that `work` reads from files.
+fn blocks<T>(db: &Db, work: impl FnOnce() -> T) -> [u64; 2] {
+    let count = || {
+        let stats = db.engine_stats();
+        [stats.trees[0].block_reads, stats.trees[1].block_reads]
+    };
+    let before = count();
+    work();
+    let after = count();
+    [after[0] - before[0], after[1] - before[1]]
+}
+
+fn filled(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at / 7 % 250 + 1) as u8).collect()
+}
+
+#[test]
+fn a_change_writes_the_chunk_that_it_touches_however_long_the_string_is() {
+    let (_dir, db) = open();
+    for len in [100_000, 1 << 20, 16 << 20] {
+        db.set(b"s", &filled(len)).unwrap();
+        let middle = len as u64 / 2;
+        let setbit = logged(&db, || db.setbit(b"s", middle * 8 + 3, true).unwrap());
+        assert!(setbit < CHUNK + FRAME, "SETBIT of {len}: {setbit}");
+        let setrange = logged(&db, || db.setrange(b"s", middle as i64, b"other").unwrap());
+        assert!(setrange < CHUNK + FRAME, "SETRANGE of {len}: {setrange}");
+        let append = logged(&db, || db.append(b"s", &[b'x'; 1000]).unwrap());
+        assert!(append < CHUNK + 1000 + 2 * FRAME, "APPEND to {len}: {append}");
+        let expire = logged(&db, || db.expire(b"s", 1000, ExpireIf::ALWAYS).unwrap());
+        assert!(expire < FRAME, "EXPIRE of {len}: {expire}");
+        let persist = logged(&db, || db.persist(b"s").unwrap());
+        assert!(persist < FRAME, "PERSIST of {len}: {persist}");
+        let del = logged(&db, || db.del(&[b"s"]).unwrap());
+        assert!(del < FRAME, "DEL of {len}: {del}");
+    }
+}
+
+#[test]
+fn a_bit_far_away_costs_a_chunk() {
+    let (_dir, db) = open();
+    let first = logged(&db, || db.setbit(b"b", (1 << 32) - 1, true).unwrap());
+    assert!(first < CHUNK + FRAME, "{first}");
+    assert_eq!(db.strlen(b"b").unwrap(), 512 << 20);
+    assert!(db.engine_stats().memtable_bytes < 1 << 20);
+}
+
+#[test]
+fn a_string_that_grows_by_a_thousand_bytes_writes_a_chunk_each_time() {
+    let (_dir, db) = open();
+    for _ in 0..3000 {
+        db.append(b"s", &[b'x'; 1000]).unwrap();
+    }
+    db.flush().unwrap();
+    db.compact().unwrap();
+    let stats = db.engine_stats();
+    let written = stats.log_bytes + stats.flushed_bytes + stats.merge_written_bytes;
+    assert!(written < 60_000_000, "{written} bytes for 3,000,000");
+    assert_eq!(db.strlen(b"s").unwrap(), 3_000_000);
+}
+
+#[test]
+fn a_question_reads_the_record_and_the_chunks_it_is_about() {
+    let (dir, db) = open();
+    let value = filled(16 << 20);
+    db.set(b"s", &value).unwrap();
+    db.compact().unwrap();
+    db.close().unwrap();
+    // Nothing is in the cache.
+    let db = Db::open(dir.path().join("db"), Options::default()).unwrap();
+    let [records, chunks] = blocks(&db, || {
+        assert_eq!(db.exists(&[b"s"]).unwrap(), 1);
+        assert_eq!(db.pttl(b"s").unwrap(), -1);
+        assert_eq!(db.kind(b"s").unwrap(), Some(Type::String));
+        assert_eq!(db.strlen(b"s").unwrap(), 16 << 20);
+        assert_eq!(db.dbsize().unwrap(), 1);
+        let keys = db.iter(KeyRange::default()).unwrap();
+        assert_eq!(keys.map(|entry| entry.unwrap().key).collect::<Vec<_>>(), [&b"s"[..]]);
+    });
+    assert!(records <= 4 && chunks == 0, "{records} {chunks}");
+    let [_, chunks] = blocks(&db, || db.getbit(b"s", 1 << 26).unwrap());
+    assert!(chunks <= 1, "{chunks}");
+    let [_, chunks] = blocks(&db, || {
+        let range = db.getrange(b"s", 5 << 20, (5 << 20) + 9).unwrap();
+        assert_eq!(range, value[5 << 20..(5 << 20) + 10]);
+    });
+    assert!(chunks <= 1, "{chunks}");
+    let [_, chunks] = blocks(&db, || assert_eq!(db.get(b"s").unwrap().unwrap(), value));
+    assert!((2000..2100).contains(&chunks), "{chunks} for 2048 chunks");
+}
+
+/// A large value goes to the store in commits of a megabyte, and comes back in one copy.
+#[test]
+fn a_value_beyond_the_memory_budget_is_written_in_bounded_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { memory_budget: 8 << 20, ..Options::default() };
+    let db = Db::open(dir.path().join("db"), options).unwrap();
+    let value = filled(40 << 20);
+    db.set(b"s", &value).unwrap();
+    let stats = db.engine_stats();
+    assert!(stats.memtable_bytes + stats.cache_bytes < 8 << 20, "{stats:?}");
+    assert!(stats.commits > 40);
+    assert!(db.get(b"s").unwrap().unwrap() == value);
+    let stats = db.engine_stats();
+    assert!(stats.memtable_bytes + stats.cache_bytes < 8 << 20, "{stats:?}");
+}
