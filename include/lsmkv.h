@@ -780,7 +780,8 @@ lsmkv_status lsmkv_options_info(size_t index,
 
  OK; MISUSE: path or out is NULL; INVALID: options contradict each other, or there is no store
  and create_if_missing is off, or there is one and error_if_exists is on; BUSY: another handle
- or process has it open; INCOMPATIBLE: not a store, or one of a newer version; FORKED: the
+ or process has it open, which with read_only is no reason to fail: the store is read beside it,
+ and lsmkv_refresh moves on; INCOMPATIBLE: not a store, or one of a newer version; FORKED: the
  process was forked while a store was open; CORRUPT, IO, FULL; of a remote store also TIMEOUT, and
  INVALID: the server refuses the login.
  */
@@ -4349,6 +4350,19 @@ LSMKV_API lsmkv_status lsmkv_flush(lsmkv_db *db, lsmkv_err *err);
  OK; MISUSE; READONLY, DEGRADED, FULL, CORRUPT, IO.
  */
 LSMKV_API lsmkv_status lsmkv_compact(lsmkv_db *db, lsmkv_err *err);
+
+/*
+ Moves a store that was opened read_only beside a writer on to what the writer has committed by
+ now. All handles of the store see it from then on; snapshots, iterators and running calls keep
+ their moment. Every write that had returned before this call is seen, whatever its sync mode.
+ Other threads go on reading.
+
+ OK, also where there is nothing to do: a store that holds its lock, or a remote one, shows every
+ write anyway; MISUSE; BUSY: a slow script is running; INCOMPATIBLE: the directory holds another
+ store now; UNSUPPORTED: the process may not open so many files, or the handle is a batch;
+ CORRUPT, IO.
+ */
+LSMKV_API lsmkv_status lsmkv_refresh(lsmkv_db *db, lsmkv_err *err);
 
 /*
  Retries writing at once after LSMKV_FULL. The store also retries by itself.

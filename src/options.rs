@@ -109,7 +109,8 @@ options! {
     create_if_missing: bool = true, Rule::Choice;
     /// Whether to fail if there is a store already.
     error_if_exists: bool = false, Rule::Choice;
-    /// Whether to refuse writes and change nothing on disk.
+    /// Whether to refuse writes and change nothing on disk. A store that is open elsewhere is read
+    /// beside its writer.
     read_only: bool = false, Rule::Choice;
     /// Threads for compaction, beside the one that flushes.
     background_threads: u32 = 1, Rule::Count(1, 64);

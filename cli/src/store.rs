@@ -6,7 +6,6 @@ use clap::Args;
 use lsmkv::{Db, Error, ErrorKind, Options};
 
 use crate::failure::Failure;
-use crate::tools::live;
 
 /// Arguments shared by the subcommands that open a store.
 #[derive(Args, Debug)]
@@ -87,7 +86,8 @@ pub(crate) fn explain_open(error: Error, dir: &Path) -> Failure {
 pub(crate) struct ReadOnlyStoreArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Read the store even if another process has it open; that process is not disturbed
+    /// Take no lock, so that another process can open the store to write meanwhile. A store that is
+    /// open elsewhere is read without it in any case
     #[arg(long)]
     live: bool,
 }
@@ -96,13 +96,14 @@ impl ReadOnlyStoreArgs {
     /// Opens the store read-only.
     pub(crate) fn open_to_read(&self) -> Result<Db, Failure> {
         let options = self.store.options.to_options()?;
-        if self.live {
-            return live::open(&self.store.dir, options);
-        }
         let options = Options { read_only: true, create_if_missing: false, ..options };
-        Db::open(&self.store.dir, options).map_err(|error| match error.kind() {
-            ErrorKind::Busy => Failure::new(format!("{error}; --live looks at it all the same")),
-            _ => explain_open(error, &self.store.dir),
-        })
+        let dir = &self.store.dir;
+        let opened = if self.live { open_beside(dir, options) } else { Db::open(dir, options) };
+        opened.map_err(|error| explain_open(error, dir))
     }
+}
+
+/// Opens a store without its lock, and does no work beside what is asked for.
+pub(crate) fn open_beside(dir: &Path, options: Options) -> Result<Db, Error> {
+    Db::open_beside(dir, &Options { ttl_cleaner_interval_s: 0, ..options })
 }

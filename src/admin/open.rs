@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::admin::beside;
 use crate::engine::{Engine, EngineConfig, FileSystem, MemFs, RealFs};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::io::clock::{Clock, RealClock};
 use crate::keyspace::cleaner_state::CleanerState;
 use crate::keyspace::limits::Limits;
@@ -25,6 +26,9 @@ const MOST_SPARE_BYTES: u64 = 1 << 20;
 
 impl Db {
     /// Opens the store in directory `path`, or an empty one in memory for `:memory:`.
+    ///
+    /// With [`Options::read_only`], a store that another process or handle has open is read beside
+    /// it, without its lock, as of this moment. [`Db::refresh`] then moves on.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref();
         let clock = Arc::new(RealClock);
@@ -35,6 +39,17 @@ impl Db {
         Self::open_on(Arc::new(RealFs), path, options, clock)
     }
 
+    /// Opens the store in directory `path` to read it as of this moment, without a lock, whether or
+    /// not another process has it open. [`Db::refresh`] moves on.
+    ///
+    /// [`Db::open`] with [`Options::read_only`] does the same if the store is open elsewhere. If it
+    /// is not, it takes the lock, and a writer is refused until it is closed.
+    pub fn open_beside(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
+        let fs: Arc<dyn FileSystem> = Arc::new(RealFs);
+        let clock: Arc<dyn Clock> = Arc::new(RealClock);
+        open_without_lock(&fs, path.as_ref(), options, &clock)
+    }
+
     /// Opens the store in directory `dir` of any file system, with any clock.
     pub fn open_on(
         fs: Arc<dyn FileSystem>,
@@ -42,13 +57,40 @@ impl Db {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
-        let events = options.notify_keyspace_events.clone();
-        let store = Arc::new(open_store(fs, dir, options, clock)?);
-        cleaner::start(&store)?;
-        let db = Self::new(store);
-        db.set_keyspace_events(&events)?;
-        Ok(db)
+        if !options.read_only {
+            return open_once(fs, dir, options, clock);
+        }
+        match open_once(Arc::clone(&fs), dir, options.clone(), Arc::clone(&clock)) {
+            Err(error) if error.kind() == ErrorKind::Busy => {
+                open_without_lock(&fs, dir, &options, &clock)
+            }
+            opened => opened,
+        }
     }
+}
+
+fn open_without_lock(
+    fs: &Arc<dyn FileSystem>,
+    dir: &Path,
+    options: &Options,
+    clock: &Arc<dyn Clock>,
+) -> Result<Db> {
+    beside::opened(fs, options, |fs, options| open_once(fs, dir, options, Arc::clone(clock)))
+}
+
+/// Opens a store, and takes its lock if `fs` has locks.
+fn open_once(
+    fs: Arc<dyn FileSystem>,
+    dir: &Path,
+    options: Options,
+    clock: Arc<dyn Clock>,
+) -> Result<Db> {
+    let events = options.notify_keyspace_events.clone();
+    let store = Arc::new(open_store(fs, dir, options, clock)?);
+    cleaner::start(&store)?;
+    let db = Db::new(store);
+    db.set_keyspace_events(&events)?;
+    Ok(db)
 }
 
 fn open_store(

@@ -183,6 +183,11 @@ impl Committer {
         last.map_or(Sequence::MAX, |last| last.load(Ordering::Acquire))
     }
 
+    /// Records that `sequence`, which is about to be published, may have changed every tree.
+    pub(crate) fn note_every_tree(&self, sequence: Sequence) {
+        self.last_changes.iter().for_each(|last| last.store(sequence, Ordering::Release));
+    }
+
     /// Records which trees `batches` change. The leader calls this before it publishes `sequence`.
     pub(crate) fn note_changes(&self, batches: &[&mut Batch], sequence: Sequence) {
         let mut lanes = batches.iter().fold(0, |lanes, batch| lanes | batch.changed_lanes());

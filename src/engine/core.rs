@@ -16,6 +16,7 @@ use crate::engine::entry::Sequence;
 use crate::engine::files::FileNumbers;
 use crate::engine::hash::HashSeed;
 use crate::engine::health::Health;
+use crate::engine::log_tail::LogTail;
 use crate::engine::snapshot::Sequences;
 use crate::engine::space::DiskSpace;
 use crate::engine::sstable::BlockCache;
@@ -67,6 +68,8 @@ pub(crate) struct Core {
     pub(crate) copying: RwLock<()>,
     /// The directory lock, held until `close` or the drop of the engine.
     pub(crate) lock: Mutex<Option<Box<dyn LockGuard>>>,
+    /// How far the log of the writer was read; `None` unless the store is read beside a writer.
+    pub(crate) tail: Mutex<Option<LogTail>>,
 }
 
 impl Core {

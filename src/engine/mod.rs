@@ -5,6 +5,7 @@
 //!   → `sstable` (level 0) → `compactor`, which runs the plans of `compaction`.
 //! - A read: `reader` → `view` → `memtable`, then the `sstable`s of the `version` by level.
 //! - Durability: `edits` writes version edits to the manifest, `recovery` opens a store.
+//! - Beside a writer of another process: `refresh` moves on to what it has committed.
 //!
 //! The modules import each other without cycles, which `tests/layering.rs` checks.
 
@@ -32,6 +33,7 @@ mod handle;
 pub mod hash;
 pub mod health;
 pub mod iter;
+mod log_tail;
 mod maintenance;
 mod memory;
 pub mod memtable;
@@ -41,6 +43,7 @@ mod open_files;
 mod rank;
 mod reader;
 mod recovery;
+mod refresh;
 mod release;
 pub mod reserve;
 mod salvage;
@@ -69,6 +72,7 @@ pub use handle::Engine;
 pub use hash::{HashSeed, stable_hash};
 pub use iter::{Iter, IterOptions};
 pub use reader::{Reader, Snapshot};
+pub use refresh::Refresh;
 pub use salvage::{Loss, Observer, Salvaged, salvage};
 pub use sampler::Sampler;
 pub use snapshot::ReservedNumber;
@@ -76,6 +80,7 @@ pub use sstable::{CacheFill, Collector, CollectorFactory, Properties};
 pub use stats::{LevelStats, Stats, TreeStats};
 pub use tables::LiveTable;
 
+pub use crate::io::beside::BesideFs;
 pub use crate::io::fault::FaultFs;
 pub use crate::io::fs::FileSystem;
 pub use crate::io::mem::{CrashMode, MemFs};

@@ -2,7 +2,8 @@
 //! descriptors.
 //!
 //! A [`BoundedFile`] may lose its descriptor to another file; its next read opens the file again.
-//! The path stays valid meanwhile, since a table is deleted only when nothing refers to it.
+//! The path stays valid meanwhile, since a table is deleted only when nothing refers to it. Beside a
+//! writer of another process that does not hold: there, files stay open.
 //!
 //! Threads: a read holds the descriptor it uses, so closing a file never disturbs a reader.
 
@@ -20,7 +21,8 @@ use crate::sync::{ArcSwapOption, Mutex};
 #[derive(Debug)]
 pub(crate) struct OpenFiles {
     fs: Arc<dyn FileSystem>,
-    limit: usize,
+    /// `None` if files stay open as long as they are used.
+    limit: Option<usize>,
     open: Mutex<VecDeque<Weak<FileSlot>>>,
 }
 
@@ -37,7 +39,9 @@ struct OpenFile(Arc<dyn File>);
 
 impl OpenFiles {
     pub(crate) fn new(fs: Arc<dyn FileSystem>, limit: usize) -> Self {
-        Self { fs, limit: limit.max(1), open: Mutex::default() }
+        // A file that is gone by name cannot be opened again.
+        let limit = if fs.is_beside_writer() { None } else { Some(limit.max(1)) };
+        Self { fs, limit, open: Mutex::default() }
     }
 
     /// A file for reading that counts towards the limit. It is opened now, so that a missing file
@@ -52,6 +56,11 @@ impl OpenFiles {
 
     /// Opens the file of a slot, and closes others to stay within the limit.
     fn open(&self, slot: &Arc<FileSlot>) -> io::Result<Arc<OpenFile>> {
+        let Some(limit) = self.limit else {
+            let handle = Arc::new(OpenFile(self.fs.open(&slot.path)?));
+            slot.file.store(Some(Arc::clone(&handle)));
+            return Ok(handle);
+        };
         let file = match self.fs.open(&slot.path) {
             Err(e) if out_of_descriptors(&e) => {
                 // The process has used up its descriptors: close half of ours and try again.
@@ -67,7 +76,7 @@ impl OpenFiles {
             open.push_back(Arc::downgrade(slot));
         }
         drop(open);
-        self.close_down_to(self.limit);
+        self.close_down_to(limit);
         Ok(handle)
     }
 
@@ -89,7 +98,8 @@ impl OpenFiles {
     }
 }
 
-fn out_of_descriptors(error: &io::Error) -> bool {
+/// Whether the process or the system has used up its descriptors.
+pub(crate) fn out_of_descriptors(error: &io::Error) -> bool {
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;
     matches!(error.raw_os_error(), Some(ENFILE | EMFILE))

@@ -52,8 +52,14 @@ impl Engine {
     /// A snapshot of the store as it is now.
     pub fn snapshot(&self) -> Result<Snapshot> {
         self.core.check_open()?;
-        let pin = self.core.sequences.pin();
-        Ok(Snapshot { core: Arc::clone(&self.core), pin })
+        let core = Arc::clone(&self.core);
+        if !self.is_beside_writer() {
+            let pin = self.core.sequences.pin();
+            return Ok(Snapshot { core, pin, view: None });
+        }
+        let (view, sequence) = self.core.view.read_point(&self.core.sequences);
+        let pin = self.core.sequences.pin_at(sequence);
+        Ok(Snapshot { core, pin, view: Some(view) })
     }
 }
 
@@ -62,6 +68,8 @@ impl Engine {
 pub struct Snapshot {
     core: Arc<Core>,
     pin: SnapshotPin,
+    /// Kept beside a writer, whose compactions do not know of the pin.
+    view: Option<Arc<View>>,
 }
 
 impl Snapshot {
@@ -72,14 +80,12 @@ impl Snapshot {
 
     /// The value of `key` in the snapshot.
     pub fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Bytes>> {
-        self.core.check_open()?;
-        self.core.view.load().get(tree, key, self.sequence(), CacheFill::Fill)
+        self.reader()?.get(tree, key)
     }
 
     /// The values of several keys of one tree in the snapshot.
     pub fn multi_get(&self, tree: TreeId, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
-        self.core.check_open()?;
-        multi_get(&self.core.view.load(), tree, keys, self.sequence())
+        multi_get(&self.reader()?.view, tree, keys, self.sequence())
     }
 
     /// An iterator over the keys of `tree` in the snapshot.
@@ -90,7 +96,8 @@ impl Snapshot {
     /// A reader of the snapshot, for several reads.
     pub fn reader(&self) -> Result<Reader> {
         self.core.check_open()?;
-        Ok(Reader { view: self.core.view.load_full(), sequence: self.sequence() })
+        let view = self.view.clone().unwrap_or_else(|| self.core.view.load_full());
+        Ok(Reader { view, sequence: self.sequence() })
     }
 }
 
@@ -102,6 +109,11 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// A reader of `view` at `sequence`.
+    pub(super) fn at(view: Arc<View>, sequence: Sequence) -> Self {
+        Self { view, sequence }
+    }
+
     /// The sequence number of the newest commit that the reader sees.
     pub fn sequence(&self) -> Sequence {
         self.sequence

@@ -65,12 +65,23 @@ impl Sequences {
         self.visible.store(sequence, Ordering::Release);
     }
 
+    /// Makes everything up to `sequence` visible, which another process has committed.
+    pub(crate) fn move_to(&self, sequence: Sequence) {
+        self.next.fetch_max(sequence + 1, Ordering::Relaxed);
+        self.publish(sequence);
+    }
+
     /// Pins the newest visible sequence number.
     pub(crate) fn pin(self: &Arc<Self>) -> SnapshotPin {
         let mut registry = self.registry.lock();
         // Read under the lock: a compaction that captures later sees this pin, and one that
         // captured earlier has dropped only what is invisible from its capture on.
         self.pin_locked(&mut registry, self.visible())
+    }
+
+    /// Pins a sequence number. Those of a store that is read beside a writer concern nobody else.
+    pub(crate) fn pin_at(self: &Arc<Self>, sequence: Sequence) -> SnapshotPin {
+        self.pin_locked(&mut self.registry.lock(), sequence)
     }
 
     fn pin_locked(self: &Arc<Self>, registry: &mut Registry, sequence: Sequence) -> SnapshotPin {

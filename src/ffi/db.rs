@@ -33,7 +33,8 @@ use crate::txn::Db;
 ///
 /// OK; MISUSE: path or out is NULL; INVALID: options contradict each other, or there is no store
 /// and create_if_missing is off, or there is one and error_if_exists is on; BUSY: another handle
-/// or process has it open; INCOMPATIBLE: not a store, or one of a newer version; FORKED: the
+/// or process has it open, which with read_only is no reason to fail: the store is read beside it,
+/// and lsmkv_refresh moves on; INCOMPATIBLE: not a store, or one of a newer version; FORKED: the
 /// process was forked while a store was open; CORRUPT, IO, FULL; of a remote store also TIMEOUT, and
 /// INVALID: the server refuses the login.
 #[unsafe(no_mangle)]

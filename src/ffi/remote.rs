@@ -174,4 +174,12 @@ impl Elsewhere for RemoteHandle {
     fn no_database(&self) -> Error {
         self.unsupported("this function")
     }
+
+    fn refresh(&self) -> Result<()> {
+        // A server shows every write by itself.
+        match self {
+            Self::Batch(..) => Err(self.no_database()),
+            _ => Ok(()),
+        }
+    }
 }

@@ -34,6 +34,11 @@ pub(super) trait Elsewhere {
 
     /// The reason why there is no database of this process.
     fn no_database(&self) -> Error;
+
+    /// Shows what others have written by now.
+    fn refresh(&self) -> Result<()> {
+        Err(self.no_database())
+    }
 }
 
 /// Where an exported function runs its command.
@@ -65,6 +70,14 @@ impl<'a> CommandTarget<'a> {
         match self.place {
             Place::Here(db) => Ok(db),
             Place::Elsewhere(place) => Err(place.no_database()),
+        }
+    }
+
+    /// Moves on to what others have written by now.
+    pub(super) fn refresh(&self) -> Result<()> {
+        match self.place {
+            Place::Here(db) => db.refresh(),
+            Place::Elsewhere(place) => place.refresh(),
         }
     }
 

@@ -44,6 +44,21 @@ pub unsafe extern "C" fn lsmkv_compact(db: *mut lsmkv_db, err: *mut lsmkv_err) -
     unsafe { read_call(db, err, |target| done(target.db()?.compact())) }
 }
 
+/// Moves a store that was opened read_only beside a writer on to what the writer has committed by
+/// now. All handles of the store see it from then on; snapshots, iterators and running calls keep
+/// their moment. Every write that had returned before this call is seen, whatever its sync mode.
+/// Other threads go on reading.
+///
+/// OK, also where there is nothing to do: a store that holds its lock, or a remote one, shows every
+/// write anyway; MISUSE; BUSY: a slow script is running; INCOMPATIBLE: the directory holds another
+/// store now; UNSUPPORTED: the process may not open so many files, or the handle is a batch;
+/// CORRUPT, IO.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lsmkv_refresh(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
+    // SAFETY: the caller's promises about db and err.
+    unsafe { read_call(db, err, |target| done(target.refresh())) }
+}
+
 /// Retries writing at once after LSMKV_FULL. The store also retries by itself.
 ///
 /// OK: writes are accepted; MISUSE; FULL: still no space; READONLY, DEGRADED, IO.

@@ -19,6 +19,11 @@ pub trait FileSystem: Send + Sync + Debug {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn File>>;
     /// Opens an existing file for reading.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn File>>;
+    /// Opens an existing file for reading. While it is open, [`File::discard_front`] of any process
+    /// leaves its bytes alone, as far as the file system can tell.
+    fn open_kept(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        self.open(path)
+    }
     /// Opens an existing file for reading and writing.
     fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>>;
     /// Atomically renames `from` to `to`, and replaces a file of that name.
@@ -42,6 +47,11 @@ pub trait FileSystem: Send + Sync + Debug {
     }
     /// Whether the file system vanishes with the process.
     fn is_volatile(&self) -> bool {
+        false
+    }
+    /// Whether another process may write to the directory meanwhile and remove any file. A file that
+    /// is needed must then stay open.
+    fn is_beside_writer(&self) -> bool {
         false
     }
     /// Bytes that files in `dir` may still take; `None` if that is unknown or unlimited. Others may
@@ -70,6 +80,9 @@ pub trait FileSystem: Send + Sync + Debug {
 pub trait LockGuard: Send + Sync + Debug {
     /// Closes the descriptor in a forked child, without releasing the lock of the parent.
     fn abandon(&self);
+    /// Writes the number of this process to the locked file, for the messages that others get. They
+    /// do without it if that fails. Dropping the guard removes it.
+    fn sign(&self) {}
 }
 
 /// An open file. All calls are positional, so all threads can share one handle.
@@ -91,7 +104,8 @@ pub trait File: Send + Sync + Debug {
     fn allocate(&self, len: u64) -> io::Result<()>;
 
     /// Gives back the disk space of the first `len` bytes, as far as the file system can. They are
-    /// lost, and the length stays. Does nothing while the file has a second name.
+    /// lost, and the length stays. Does nothing while the file has a second name or somebody has it
+    /// open by [`FileSystem::open_kept`].
     fn discard_front(&self, len: u64) -> io::Result<()> {
         let _ = len;
         Ok(())

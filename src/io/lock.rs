@@ -7,6 +7,9 @@
 //! - the existence of the file means nothing. Only its holder may remove it, since two holders could
 //!   otherwise lock two files of the same name. Whoever locks a file looks again whether it still
 //!   has its name;
+//! - what the file holds matters only to messages: the number of the process that writes to the
+//!   store, and a newline. It is empty while nobody does, and in stores of older versions. A number
+//!   that a killed process left counts if a process of that number exists;
 //! - only the process that took the lock unlocks it. A forked child shares the open file
 //!   description of its parent, so an explicit unlock would release the lock of the parent. The
 //!   child only closes it.
@@ -18,10 +21,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use rustix::process::Pid;
 
 use super::fs::LockGuard;
 
@@ -96,22 +101,42 @@ fn try_acquire(path: &Path, open: Opener) -> io::Result<Option<DirectoryLock>> {
         identity,
         owner: std::process::id(),
         descriptor: Mutex::new(Some(descriptor)),
+        signed: AtomicBool::new(false),
     };
     guard.lock_descriptor()?;
     Ok((identity_at(path)? == Some(identity)).then_some(guard))
 }
 
-/// Opens the lock file for reading only. That is enough for `flock`, and works on a read-only file
-/// system.
+/// Opens the lock file, for reading only if this process may not write to it. That is enough for
+/// `flock`.
 fn open_lock_file(path: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let open = |flags| {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::io::retry_on_intr(|| rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR))
     };
-    match open(flags) {
-        Err(Errno::NOENT) => Ok(open(flags | OFlags::CREATE)?),
+    match open(OFlags::RDWR) {
+        Err(Errno::NOENT) => Ok(open(OFlags::RDWR | OFlags::CREATE)?),
+        Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(open(OFlags::RDONLY)?),
         other => Ok(other?),
     }
+}
+
+/// The process that a lock file names. The caller has found it locked by another process, so closing
+/// the file takes the lock from nobody.
+fn named_in(path: &Path) -> Option<u32> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let descriptor = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let mut bytes = [0; 16];
+    let read = rustix::io::pread(&descriptor, &mut bytes, 0).ok()?;
+    let text = std::str::from_utf8(bytes.get(..read)?).ok()?;
+    let number: u32 = text.strip_suffix('\n')?.parse().ok()?;
+    let process = Pid::from_raw(i32::try_from(number).ok()?)?;
+    exists(process).then_some(number)
+}
+
+/// Whether there is such a process, perhaps one of another user.
+fn exists(process: Pid) -> bool {
+    !matches!(rustix::process::test_kill_process(process), Err(Errno::SRCH))
 }
 
 fn open_directory(dir: &Path) -> io::Result<OwnedFd> {
@@ -131,14 +156,16 @@ fn identity_of(stat: &Stat) -> FileIdentity {
     (stat.st_dev, stat.st_ino)
 }
 
-/// The process that holds the lock of a file or directory, as far as the system tells.
+/// The process that holds the lock of a file or directory, as far as the system or the file tells. The
+/// caller has found it locked.
 pub(super) fn holder(path: &Path) -> Option<u32> {
     let identity = identity_at(path).ok()??;
     if HELD.holds(&identity) {
         return Some(std::process::id());
     }
     // A file system that shows other device numbers than it has is not found here.
-    holder_in(&std::fs::read_to_string("/proc/locks").ok()?, identity)
+    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    holder_in(&locks, identity).or_else(|| named_in(path))
 }
 
 /// Finds the holder in the system's list of locks. Its lines have a number, the kind of lock, two
@@ -161,6 +188,8 @@ struct DirectoryLock {
     owner: u32,
     /// `None` once abandoned.
     descriptor: Mutex<Option<OwnedFd>>,
+    /// Whether the file holds the number of this process.
+    signed: AtomicBool,
 }
 
 impl DirectoryLock {
@@ -182,6 +211,16 @@ impl LockGuard for DirectoryLock {
             *descriptor = None;
         }
     }
+
+    fn sign(&self) {
+        let descriptor = self.descriptor.lock();
+        let Some(descriptor) = descriptor.as_ref() else { return };
+        let text = format!("{}\n", self.owner);
+        if rustix::io::pwrite(descriptor, text.as_bytes(), 0) == Ok(text.len()) {
+            self.signed.store(true, Ordering::Relaxed);
+            let _ = rustix::fs::ftruncate(descriptor, text.len() as u64);
+        }
+    }
 }
 
 impl Drop for DirectoryLock {
@@ -191,6 +230,9 @@ impl Drop for DirectoryLock {
             return;
         }
         if let Some(descriptor) = descriptor {
+            if self.signed.load(Ordering::Relaxed) {
+                let _ = rustix::fs::ftruncate(&descriptor, 0);
+            }
             // Closing alone would leave the lock with a child forked meanwhile, until it execs. If
             // the unlock fails, the close that follows releases the lock.
             let _ = rustix::fs::flock(&descriptor, FlockOperation::Unlock);
@@ -217,6 +259,21 @@ mod tests {
         assert_eq!(holder_in(locks, (device, 5_603_337)), Some(17931));
         assert_eq!(holder_in(locks, (device, 5_603_338)), None);
         assert_eq!(holder_in("", (device, 1)), None);
+    }
+
+    #[test]
+    fn a_lock_file_names_a_process_that_exists_or_nobody() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("LOCK");
+        for content in ["", "0\n", "-1\n", "12", "99999999999999999999\n", "a\n", "2147483647\n"] {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(named_in(&path), None, "{content:?}");
+        }
+        let guard = acquire(&path).unwrap();
+        guard.sign();
+        assert_eq!(named_in(&path), Some(std::process::id()));
+        drop(guard);
+        assert_eq!(std::fs::read(&path).unwrap(), b"");
     }
 
     #[test]
@@ -344,7 +401,8 @@ mod tests {
     fn as_in_a_forked_child(descriptor: &OwnedFd, identity: FileIdentity) -> DirectoryLock {
         let inherited = descriptor.try_clone().unwrap();
         let owner = std::process::id().wrapping_add(1);
-        DirectoryLock { identity, owner, descriptor: Mutex::new(Some(inherited)) }
+        let (descriptor, signed) = (Mutex::new(Some(inherited)), AtomicBool::new(false));
+        DirectoryLock { identity, owner, descriptor, signed }
     }
 
     #[test]

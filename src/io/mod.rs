@@ -1,5 +1,6 @@
 //! File systems, clocks and byte codecs: everything below the engine. This layer imports no other.
 
+pub mod beside;
 pub mod clock;
 pub mod codec;
 pub mod fault;

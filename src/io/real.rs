@@ -11,13 +11,13 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Dir, FallocateFlags, Mode, OFlags};
+use rustix::fs::{Dir, FallocateFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::fs::{File, FileSystem, LockGuard};
@@ -49,6 +49,10 @@ fn open_dir(dir: &Path) -> io::Result<OwnedFd> {
     open(dir, OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
+fn try_flock(descriptor: &impl AsFd, how: FlockOperation) -> Result<(), Errno> {
+    rustix::io::retry_on_intr(|| rustix::fs::flock(descriptor, how))
+}
+
 impl FileSystem for RealFs {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
         Self::open_file(path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
@@ -56,6 +60,16 @@ impl FileSystem for RealFs {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
         Self::open_file(path, OFlags::RDONLY)
+    }
+
+    fn open_kept(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let descriptor = open(path, OFlags::RDONLY)?;
+        match try_flock(&descriptor, FlockOperation::NonBlockingLockShared) {
+            // A file system without such locks has nobody who respects them either.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOLCK) => {}
+            locked => locked?,
+        }
+        Ok(Arc::new(RealFile(descriptor.into())))
     }
 
     fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>> {
@@ -184,6 +198,11 @@ impl File for RealFile {
     fn discard_front(&self, len: u64) -> io::Result<()> {
         // A checkpoint may share the bytes.
         if len == 0 || self.0.metadata()?.nlink() > 1 {
+            return Ok(());
+        }
+        // A reader beside this process may need them: see `open_kept`. The lock ends with the
+        // descriptor.
+        if try_flock(&self.0, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Ok(());
         }
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;

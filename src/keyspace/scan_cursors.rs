@@ -49,13 +49,14 @@ mod number;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 
 use self::landmarks::Landmarks;
 use self::number::{ID_MASK, MOST_GROWTH, Number, Place, common};
 use crate::encoding::cursors::{decode, encode};
 use crate::encoding::keys::{MetaKey, Space, meta_key};
-use crate::engine::{Batch, Engine, HashSeed, WriteOptions};
+use crate::engine::{Batch, Engine, HashSeed, Reader, WriteOptions};
 use crate::error::Result;
 use crate::keyspace::trees::META;
 
@@ -87,6 +88,8 @@ struct Tables {
     long: Landmarks,
     /// Whether there are landmarks that no close has saved.
     changed: bool,
+    /// The record that was loaded last.
+    loaded: Option<Bytes>,
 }
 
 /// The key of the record that a clean close writes.
@@ -97,20 +100,29 @@ fn record() -> MetaKey {
 impl ScanCursors {
     fn new(seed: HashSeed) -> Self {
         let (short, long) = (Landmarks::new(MOST_BYTES), Landmarks::new(MOST_LONG_BYTES));
-        Self { seed, tables: Mutex::new(Tables { short, long, changed: false }) }
+        Self { seed, tables: Mutex::new(Tables { short, long, changed: false, loaded: None }) }
     }
 
     /// Loads what the last clean close saved.
     pub(crate) fn load(engine: &Engine) -> Result<Self> {
         let cursors = Self::new(engine.hash_seed());
-        if let Some(saved) = engine.get(META, &record())? {
-            let mut tables = cursors.tables.lock();
-            decode(&saved).into_iter().for_each(|(id, bytes)| {
-                tables.add(id, bytes);
-            });
-            tables.changed = false;
-        }
+        cursors.reload(&engine.reader()?)?;
         Ok(cursors)
+    }
+
+    /// Adds what the last clean close before the reader saved, unless that is known.
+    pub(crate) fn reload(&self, reader: &Reader) -> Result<()> {
+        let saved = reader.get(META, &record())?;
+        let mut tables = self.tables.lock();
+        if saved == tables.loaded {
+            return Ok(());
+        }
+        let changed = tables.changed;
+        decode(saved.as_deref().unwrap_or_default()).into_iter().for_each(|(id, bytes)| {
+            tables.add(id, bytes);
+        });
+        (tables.changed, tables.loaded) = (changed, saved);
+        Ok(())
     }
 
     /// Saves the newest landmarks for the next open.

@@ -14,7 +14,14 @@ use crate::engine::Reader;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::trees::META;
 
-/// The mapping in force. Only a command that holds every stripe changes it.
+/// The mapping at one moment.
+#[derive(Debug)]
+pub(crate) struct SpaceMapping {
+    ids: Vec<u32>,
+    next: u32,
+}
+
+/// The mapping in force. Only whoever holds every stripe changes it.
 #[derive(Debug)]
 pub(crate) struct Spaces {
     ids: Vec<AtomicU32>,
@@ -58,14 +65,20 @@ fn id_in(value: &[u8]) -> Result<u32> {
     id.map_err(|_| Error::new(ErrorKind::Corrupt, "a database's record is malformed"))
 }
 
+impl SpaceMapping {
+    fn read(reader: &Reader, databases: u32) -> Result<Self> {
+        let ids = (0..databases).map(|number| read_space(reader, number).map(Space::id));
+        let next = read_id(reader, &record_of_next())?.unwrap_or(Space::FIRST_FRESH.id());
+        Ok(Self { ids: ids.collect::<Result<_>>()?, next })
+    }
+}
+
 impl Spaces {
     /// Reads the mapping of `databases` numbers.
     pub(crate) fn load(reader: &Reader, databases: u32) -> Result<Self> {
-        let ids = (0..databases)
-            .map(|number| read_space(reader, number).map(|space| AtomicU32::new(space.id())));
-        let next = read_id(reader, &record_of_next())?.unwrap_or(Space::FIRST_FRESH.id());
+        let SpaceMapping { ids, next } = SpaceMapping::read(reader, databases)?;
         Ok(Self {
-            ids: ids.collect::<Result<_>>()?,
+            ids: ids.into_iter().map(AtomicU32::new).collect(),
             next: AtomicU32::new(next),
             changes: AtomicU64::new(0),
             changing: RwLock::new(()),
@@ -89,6 +102,24 @@ impl Spaces {
     pub(crate) fn at(&self, reader: &Reader, number: u32) -> Result<Space> {
         self.of(number)?;
         read_space(reader, number)
+    }
+
+    /// The whole mapping at the reader's sequence.
+    pub(crate) fn mapping_at(&self, reader: &Reader) -> Result<SpaceMapping> {
+        SpaceMapping::read(reader, self.count())
+    }
+
+    /// Puts a mapping of another moment into force. The caller holds the guard of
+    /// [`Spaces::change`] and has made that moment visible.
+    pub(crate) fn adopt(&self, mapping: &SpaceMapping) {
+        self.next.store(mapping.next, Ordering::Release);
+        let mut changed = false;
+        for (id, new) in self.ids.iter().zip(&mapping.ids) {
+            changed |= id.swap(*new, Ordering::AcqRel) != *new;
+        }
+        if changed {
+            self.changes.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     /// How often the mapping has changed. Equal numbers before and after an operation say that the

@@ -99,6 +99,18 @@ impl Conflicts {
         state.tidy(self.most_entries);
     }
 
+    /// Makes every observer that began before the visible `sequence` conflict: any key may have
+    /// changed. The caller holds all stripes.
+    pub(crate) fn forget_up_to(&self, sequence: Sequence) {
+        if !self.anyone() {
+            return;
+        }
+        let mut state = self.state.lock();
+        if !state.began.is_empty() {
+            state.forgotten = state.forgotten.max(sequence);
+        }
+    }
+
     /// Locks the table for a series of questions.
     pub(crate) fn changes(&self) -> Changes<'_> {
         Changes(self.state.lock())

@@ -47,15 +47,7 @@ impl Store {
         database: u32,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
-        let (space, reader) = loop {
-            let changes = self.spaces().changes();
-            let pair = (self.spaces().of(database)?, self.engine().reader()?);
-            // The database was emptied or swapped in between: space and reader may not belong
-            // together.
-            if self.spaces().changes() == changes {
-                break pair;
-            }
-        };
+        let (space, reader) = self.space_and_reader(database)?;
         let now = self.clock().now();
         let point = ReadPoint { reader, now, database, space, as_of_reader: false };
         let mut tx = Tx::new(self, point, Overlay::default());

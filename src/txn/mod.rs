@@ -11,6 +11,7 @@
 //! - `script`: how a script runs, under the locks of its keys or alone; `script_locks`: which locks
 //!   slow scripts hold;
 //! - `conflicts`, `revalidation`: whether a key was changed meanwhile;
+//! - `refresh`: how a store beside a writer moves on;
 //! - `outgoing`, `delivery`: messages, key events and news of cached keys that follow a commit;
 //! - `db`, `view`, `ticket`: the handle that users hold, what it reads, and its commits.
 
@@ -27,6 +28,7 @@ mod overlay;
 mod pending_write;
 mod prefetch;
 mod record;
+mod refresh;
 mod revalidation;
 mod running;
 mod script;

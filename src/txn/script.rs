@@ -77,7 +77,7 @@ impl Store {
         let time = self.clock().register();
         let (mapping, space, reader) = loop {
             let mapping = self.spaces().changes();
-            let (space, reader) = (self.spaces().of(database)?, self.engine().reader()?);
+            let (space, reader) = self.space_and_reader(database)?;
             // Without keys no lock keeps databases from being emptied or swapped.
             if self.spaces().changes() == mapping {
                 break (mapping, space, reader);

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::engine::Engine;
+use crate::encoding::keys::Space;
+use crate::engine::{Engine, Reader};
 use crate::error::Result;
 use crate::io::splitmix::SplitMix64;
 use crate::keyspace::cleaner_state::CleanerState;
@@ -34,6 +35,8 @@ pub(crate) struct Store {
     script_state: OnceLock<Arc<dyn Any + Send + Sync>>,
     hub: Hub,
     dependents: Dependents,
+    /// Whether a refresh may change what is visible.
+    follows_writer: bool,
     #[cfg(test)]
     spills: crate::keyspace::spills::Spills,
     /// Versions below it are taken for those of a store that did not count yet.
@@ -61,6 +64,7 @@ pub(crate) struct StoreParts {
 impl Store {
     pub(crate) fn new(parts: StoreParts) -> Self {
         let stripes = Stripes::new(parts.scripts.busy_after);
+        let follows_writer = parts.engine.is_beside_writer();
         Self {
             parts,
             stripes,
@@ -70,6 +74,7 @@ impl Store {
             script_state: OnceLock::new(),
             hub: Hub::default(),
             dependents: Dependents::default(),
+            follows_writer,
             #[cfg(test)]
             spills: Default::default(),
             #[cfg(test)]
@@ -79,6 +84,23 @@ impl Store {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.parts.engine
+    }
+
+    /// The space of a database and a reader that belong together.
+    #[inline]
+    pub(super) fn space_and_reader(&self, database: u32) -> Result<(Space, Reader)> {
+        // A refresh may change any key of a space together with the mapping, which a command that
+        // changes the mapping cannot.
+        let _steady = self.follows_writer.then(|| self.spaces().steady());
+        loop {
+            let changes = self.spaces().changes();
+            let pair = (self.spaces().of(database)?, self.engine().reader()?);
+            // The database was emptied or swapped in between: space and reader may not belong
+            // together.
+            if self.spaces().changes() == changes {
+                return Ok(pair);
+            }
+        }
     }
 
     /// The first version of a collection whose rows are counted.

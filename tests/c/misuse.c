@@ -39,6 +39,7 @@ STORY(every_pointer_may_be_null_in_turn) {
     STATUS(lsmkv_sync(NULL, &err), LSMKV_MISUSE);
     STATUS(lsmkv_flush(NULL, &err), LSMKV_MISUSE);
     STATUS(lsmkv_compact(NULL, &err), LSMKV_MISUSE);
+    STATUS(lsmkv_refresh(NULL, &err), LSMKV_MISUSE);
     STATUS(lsmkv_resume(NULL, &err), LSMKV_MISUSE);
     STATUS(lsmkv_close(NULL, &err), LSMKV_OK);
     lsmkv_buf_release(NULL);
@@ -100,6 +101,7 @@ STORY(a_closed_handle_is_recognised_by_every_function) {
     STATUS(lsmkv_sync(db, &err), LSMKV_MISUSE);
     STATUS(lsmkv_flush(db, &err), LSMKV_MISUSE);
     STATUS(lsmkv_compact(db, &err), LSMKV_MISUSE);
+    STATUS(lsmkv_refresh(db, &err), LSMKV_MISUSE);
     STATUS(lsmkv_resume(db, &err), LSMKV_MISUSE);
     STATUS(lsmkv_close(db, NULL), LSMKV_MISUSE);
 }

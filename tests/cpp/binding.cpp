@@ -51,6 +51,18 @@ STORY(values_are_set_read_and_deleted_and_survive_reopening) {
     db.close();
 }
 
+STORY(a_reader_beside_the_writer_moves_on_when_asked) {
+    lsmkv::Db db(check_dir);
+    db.set("k", "1");
+    lsmkv::Db reader(check_dir, {{"read_only", "on"}});
+    db.set("k", "2");
+    CHECK(reader.get("k")->str() == "1");
+    reader.refresh();
+    CHECK(reader.get("k")->str() == "2");
+    db.refresh();
+    STATUS(thrown_by([&] { reader.set("k", "3"); }), LSMKV_READONLY);
+}
+
 STORY(failures_are_exceptions_with_the_status) {
     lsmkv::Db db(check_dir);
     STATUS(thrown_by([] { lsmkv::Db again(check_dir); }), LSMKV_BUSY);

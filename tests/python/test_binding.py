@@ -62,6 +62,16 @@ class BindingTest(unittest.TestCase):
             with self.assertRaises(KeyError):
                 del db["k"]
 
+    def test_a_reader_beside_the_writer_moves_on_when_asked(self):
+        with lsmkv.open(self.path) as db:
+            db.set("k", "1")
+            with lsmkv.open(self.path, read_only="on") as reader:
+                db.set("k", "2")
+                self.assertEqual(reader.get("k"), b"1")
+                reader.refresh()
+                self.assertEqual(reader.get("k"), b"2")
+            db.refresh()
+
     def test_text_and_numbers_are_encoded_as_redis_py_does(self):
         with lsmkv.open() as db:
             for given, stored in [("é", "é".encode()), (12, b"12"), (1.5, b"1.5"), (bytearray(b"x"), b"x")]:

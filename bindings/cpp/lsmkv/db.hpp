@@ -249,6 +249,9 @@ public:
     /// Merges all tables and drops obsolete data.
     void compact() { try_compact().value(); }
     Result<void> try_compact() noexcept { return upkeep(lsmkv_compact); }
+    /// Moves a store opened read_only beside a writer on to what the writer has committed by now.
+    void refresh() { try_refresh().value(); }
+    Result<void> try_refresh() noexcept { return upkeep(lsmkv_refresh); }
     /// Retries writing at once after LSMKV_FULL.
     void resume() { try_resume().value(); }
     Result<void> try_resume() noexcept { return upkeep(lsmkv_resume); }

@@ -224,6 +224,13 @@ class DB(Handle[V]):
         """Merges all tables and drops obsolete data."""
         self._call(lib.lsmkv_compact)
 
+    def refresh(self) -> None:
+        """Moves a store opened read_only beside a writer on to what the writer has committed by now.
+
+        Snapshots and iterators keep their moment. On other stores there is nothing to do.
+        """
+        self._call(lib.lsmkv_refresh)
+
     def resume(self) -> None:
         """Retries writing at once after the disk was full."""
         self._call(lib.lsmkv_resume)

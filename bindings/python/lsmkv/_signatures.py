@@ -159,6 +159,7 @@ SIGNATURES: Dict[str, Tuple[Any, List[Any]]] = {
     "lsmkv_sync": (c_int32, [c_void_p, c_void_p]),
     "lsmkv_flush": (c_int32, [c_void_p, c_void_p]),
     "lsmkv_compact": (c_int32, [c_void_p, c_void_p]),
+    "lsmkv_refresh": (c_int32, [c_void_p, c_void_p]),
     "lsmkv_resume": (c_int32, [c_void_p, c_void_p]),
     "lsmkv_checkpoint": (c_int32, [c_void_p, c_char_p, c_void_p]),
     "lsmkv_check": (c_int32, [c_void_p, c_void_p, c_void_p]),

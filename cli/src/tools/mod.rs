@@ -8,7 +8,6 @@ pub(crate) mod dump;
 pub(crate) mod import_export;
 pub(crate) mod input_file;
 pub(crate) mod inspect;
-pub(crate) mod live;
 pub(crate) mod maintenance;
 pub(crate) mod repair;
 pub(crate) mod tree;

@@ -13,11 +13,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use lsmkv::{Address, Options};
+use lsmkv::{Address, Db, Options};
 
 use super::inspect::human_bytes;
-use super::{live, tree};
+use super::tree;
 use crate::failure::{Failure, Outcome};
+use crate::store::{explain_open, open_beside};
 use crate::transfer::{Interrupt, RedisClient, text_of};
 
 /// Arguments of `watch`.
@@ -89,7 +90,7 @@ fn open_target(address: &str, interrupt: &Interrupt) -> Result<Box<dyn WatchTarg
         return Ok(Box::new(ServerTarget::connect(&Address::parse(address)?, interrupt)?));
     }
     if Path::new(address).is_dir() {
-        return Ok(Box::new(DirectoryTarget { dir: address.to_owned(), tables: None }));
+        return Ok(Box::new(DirectoryTarget { dir: address.to_owned(), db: None, tables: None }));
     }
     match address.rsplit_once(':') {
         Some((_, port)) if port.parse::<u16>().is_ok() => {
@@ -103,13 +104,28 @@ fn open_target(address: &str, interrupt: &Interrupt) -> Result<Box<dyn WatchTarg
 /// A store's directory.
 struct DirectoryTarget {
     dir: String,
+    db: Option<Db>,
     /// The tables and their sizes in the last view.
     tables: Option<BTreeMap<String, u64>>,
 }
 
+impl DirectoryTarget {
+    /// The store as it is now.
+    fn open_now(&mut self) -> Result<Db, Failure> {
+        let dir = Path::new(&self.dir);
+        let db = match self.db.take() {
+            Some(db) if db.refresh().is_ok() => db,
+            // The first view, or another store in the same directory.
+            _ => open_beside(dir, Options::default()).map_err(|error| explain_open(error, dir))?,
+        };
+        self.db = Some(db.clone());
+        Ok(db)
+    }
+}
+
 impl WatchTarget for DirectoryTarget {
     fn render(&mut self, seconds: f64, colours: bool) -> Result<String, Failure> {
-        let db = live::open(Path::new(&self.dir), Options::default())?;
+        let db = self.open_now()?;
         let mut text = tree::render(&db, colours)?;
         let tables = db.tables()?.into_iter();
         let tables: BTreeMap<String, u64> =

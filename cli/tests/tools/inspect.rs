@@ -60,9 +60,7 @@ fn a_store_in_use_can_be_inspected_and_is_not_disturbed() {
             std::thread::yield_now();
         }
         let stopper = Stop(&stop);
-        let busy = run(&["levels", &store]);
-        assert_eq!(busy.code, 1);
-        assert!(busy.err.contains("--live"), "{}", busy.err);
+        assert!(ok(&["levels", &store]).contains("meta"), "a busy store is read beside its writer");
         for _ in 0..5 {
             assert!(ok(&["stats", &store, "--live"]).contains("table_bytes"));
             assert!(ok(&["levels", &store, "--live"]).contains("meta"));

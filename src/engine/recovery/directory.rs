@@ -54,6 +54,7 @@ impl Claim {
     /// one that comes later looks at.
     pub(super) fn begin_writing(&mut self) -> Result<()> {
         if self.has_file {
+            self.sign();
             return Ok(());
         }
         let path = lock_path(&self.dir);
@@ -61,7 +62,15 @@ impl Claim {
         // The lock of the directory is released only now.
         self.lock = Some(guard);
         (self.has_file, self.created_file) = (true, true);
+        self.sign();
         Ok(())
+    }
+
+    /// Tells others who find the store busy which process writes to it.
+    fn sign(&self) {
+        if let Some(lock) = &self.lock {
+            lock.sign();
+        }
     }
 
     /// The lock, once the store is open. What was created stays.
@@ -125,12 +134,12 @@ fn lock_existing(fs: &dyn FileSystem, dir: &Path) -> Result<Locked> {
             return Ok((Some(guard), false));
         }
     }
-    Err(busy(dir, None))
+    Err(busy(dir, fs.lock_holder(&path)))
 }
 
 /// How several processes use one store.
-const SHARE: &str =
-    "it can serve the store (lsmkv_serve, lsmkv serve) to others, which open its address";
+const SHARE: &str = "read beside it with read_only=on, or let it serve the store (lsmkv_serve, lsmkv serve) to others, \
+     which open its address";
 
 /// Locks the directory of a store for reading, and creates nothing.
 pub(crate) fn lock_to_read(fs: &dyn FileSystem, dir: &Path) -> Result<Option<Box<dyn LockGuard>>> {
@@ -147,9 +156,10 @@ fn lock_error(fs: &dyn FileSystem, dir: &Path, path: &Path, error: &std::io::Err
 /// The error for a store that is open already, with its holder if that is known.
 fn busy(dir: &Path, holder: Option<u32>) -> Error {
     let (who, advice) = match holder {
-        Some(process) if process == std::process::id() => {
-            ("this process".to_owned(), "use the handle that is open, or close it first")
-        }
+        Some(process) if process == std::process::id() => (
+            "this process".to_owned(),
+            "use the handle that is open, or read beside it with read_only=on",
+        ),
         Some(process) => (format!("process {process}"), SHARE),
         None => ("this or another process".to_owned(), SHARE),
     };

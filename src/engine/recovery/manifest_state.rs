@@ -1,15 +1,18 @@
 //! Step 2 of an open: the state that the manifest describes, checked against the directory.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Opening, invalid};
+use crate::engine::core::Tree;
 use crate::engine::entry::Sequence;
-use crate::engine::files::{FileKind, FileNumber, current_path};
+use crate::engine::files::{FileKind, FileNumber, current_path, manifest_path};
 use crate::engine::hash::HashSeed;
 use crate::engine::version::{LogState, TableFile, Version, VersionEdit, read_manifest};
 use crate::engine::wal::SyncState;
 use crate::error::{Error, ErrorKind, Result};
+use crate::io::fs::FileSystem;
 
 /// No file number is larger than this, so that counting on never overflows.
 const MAX_FILE_NUMBER: FileNumber = FileNumber::MAX >> 1;
@@ -51,14 +54,34 @@ impl Opening {
         Ok(ManifestState { version, next_file: 1, ..ManifestState::default() })
     }
 
-    pub(super) fn read_manifest_state(
-        &self,
-        number: FileNumber,
-        sync_state: SyncState,
-    ) -> Result<ManifestState> {
+    /// Reads the manifests of this store.
+    pub(super) fn manifest_reader(&self) -> ManifestReader<'_> {
+        ManifestReader {
+            fs: &*self.fs,
+            dir: &self.dir,
+            trees: &self.trees,
+            names: &self.names,
+            known: HashMap::new(),
+        }
+    }
+}
+
+/// Reads the state that a manifest describes, and checks it against the directory.
+pub(super) struct ManifestReader<'a> {
+    pub(super) fs: &'a dyn FileSystem,
+    pub(super) dir: &'a Path,
+    pub(super) trees: &'a [Tree],
+    /// The files in the directory.
+    pub(super) names: &'a [PathBuf],
+    /// Tables that are open already.
+    pub(super) known: HashMap<FileNumber, Arc<TableFile>>,
+}
+
+impl ManifestReader<'_> {
+    pub(super) fn read(&self, number: FileNumber, sync_state: SyncState) -> Result<ManifestState> {
         let mut state = ManifestState { version: Version::default(), ..ManifestState::default() };
-        let path = crate::engine::files::manifest_path(&self.dir, number);
-        read_manifest(&*self.fs, &self.dir, number, sync_state, |payload| {
+        let path = manifest_path(self.dir, number);
+        read_manifest(self.fs, self.dir, number, sync_state, |payload| {
             let broken = |what: &str| Error::corrupt(&path, 0, what);
             let edit = VersionEdit::decode(payload).map_err(|bad| bad.in_file(&path))?;
             self.check_trees(&edit)?;
@@ -75,8 +98,16 @@ impl Opening {
         if !edit.trees.is_empty() {
             state.version = Version::empty(edit.trees.len());
         }
-        state.version = state.version.apply(edit, &|tree, meta| {
-            Some(Arc::new(TableFile::new(meta, Arc::clone(&self.trees.get(tree)?.opener))))
+        state.version = state.version.apply(edit, &|tree, meta| match self
+            .known
+            .get(&meta.number)
+            .filter(|file| *file.meta() == meta)
+        {
+            Some(file) => Some(Arc::clone(file)),
+            None => {
+                let opener = Arc::clone(&self.trees.get(tree)?.opener);
+                Some(Arc::new(TableFile::new(meta, opener)))
+            }
         })?;
         state.next_file = edit.next_file.unwrap_or(state.next_file);
         state.last_sequence = edit.last_sequence.unwrap_or(state.last_sequence);
@@ -114,7 +145,9 @@ impl Opening {
             None => Ok(()),
         }
     }
+}
 
+impl Opening {
     /// A number above those of all files in the directory.
     pub(super) fn number_after_all(&self) -> Result<FileNumber> {
         let mut next = 1;

@@ -13,12 +13,18 @@
 //! writes nothing. A crash at any point leaves a store that opens
 //! again.
 //!
+//! Beside a writer, an open takes no lock. It keeps every table open before it reads the manifest, so
+//! that what the manifest names stays readable. The writer goes on meanwhile, so such an open may
+//! find files that do not fit together; its caller tries again (`refresh` has more).
+//!
 //! A store opens even on a full disk, so that data can be deleted: its reserve is large enough for
 //! tables of the replay, a new manifest and a log segment.
 
 mod directory;
+mod kept_files;
 mod manifest_state;
 mod new_manifest;
+mod refresh;
 mod replay;
 
 use std::path::{Path, PathBuf};
@@ -71,6 +77,7 @@ struct Opening {
 /// Opens or creates the store in `dir`.
 pub(crate) fn open(fs: Arc<dyn FileSystem>, dir: &Path, config: EngineConfig) -> Result<Arc<Core>> {
     let opening = Opening::begin(fs, dir, config)?;
+    let _kept = opening.keep_files()?;
     let current = read_current(&*opening.fs, &opening.dir)?;
     let options = &opening.config.options;
     let (state, sync_state) = match current {
@@ -79,7 +86,7 @@ pub(crate) fn open(fs: Arc<dyn FileSystem>, dir: &Path, config: EngineConfig) ->
         }
         Some(number) => {
             let sync_state = SyncFile::read(&*opening.fs, &opening.dir)?;
-            (opening.read_manifest_state(number, sync_state)?, sync_state)
+            (opening.manifest_reader().read(number, sync_state)?, sync_state)
         }
         None => {
             // Checked first: a store that has lost its CURRENT is damaged, not absent.
@@ -164,6 +171,9 @@ impl Opening {
         let none_yet = if core.options.read_only { Sequence::MAX } else { last + 1 };
         core.counted_from = state.counted_from.unwrap_or(none_yet);
         if core.options.read_only {
+            if core.fs.is_beside_writer() {
+                core.begin_following(state, &replayed.recovered, last)?;
+            }
             return Ok((self.claim, Arc::new(core)));
         }
         self.claim.begin_writing()?;
@@ -224,6 +234,7 @@ impl Opening {
             closed: AtomicBool::new(false),
             copying: RwLock::new(()),
             lock: Mutex::default(),
+            tail: Mutex::default(),
         }
     }
 }

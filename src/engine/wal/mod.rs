@@ -7,11 +7,13 @@
 //! - [`sync_file`]: the file SYNC, which records how far log and manifest were synced;
 //! - [`durability`]: syncs shared by the writers that wait for one;
 //! - [`log`]: appends to the log, and ties these together;
-//! - [`reader`], [`scan`], [`recovery`]: read the log, and tell a torn tail from damage.
+//! - [`reader`], [`scan`], [`recovery`]: read the log, and tell a torn tail from damage;
+//! - `follow`: reads what another process appends.
 
 #[cfg(test)]
 mod crash_tests;
 pub mod durability;
+pub mod follow;
 pub mod header;
 pub mod log;
 pub mod position;
@@ -25,6 +27,7 @@ pub mod sync_file;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub use follow::follow;
 pub use log::{Log, SegmentPin};
 pub use position::{Cut, LogPosition};
 pub use recovery::{Recovered, recover, seal};

@@ -100,7 +100,12 @@ fn rewrite(fs: &dyn FileSystem, path: &Path, from: u64, end: u64) -> Result<()> 
     file.sync_data().map_err(|e| Error::io("sync", path, &e))
 }
 
-fn segment_numbers(fs: &dyn FileSystem, dir: &Path, first: FileNumber) -> Result<Vec<FileNumber>> {
+/// The numbers of the segments in `dir` from `first` on, ascending.
+pub(super) fn segment_numbers(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    first: FileNumber,
+) -> Result<Vec<FileNumber>> {
     let names = fs.list(dir).map_err(|e| Error::io("list", dir, &e))?;
     let mut numbers: Vec<_> = names
         .iter()

@@ -268,6 +268,10 @@ impl FileSystem for MemFs {
         let id = self.0.tree.read().dir_at(dir)?;
         self.claim(Entry::Dir(id))
     }
+
+    fn lock_holder(&self, _: &Path) -> Option<u32> {
+        Some(std::process::id())
+    }
 }
 
 #[derive(Debug)]
