@@ -171,6 +171,11 @@ impl ClientList {
         self.reserved.fetch_update(RELAXED, RELAXED, one_more).is_ok()
     }
 
+    /// The number of clients that `reserve` has counted.
+    pub(crate) fn count(&self) -> usize {
+        self.reserved.load(RELAXED)
+    }
+
     /// Undoes `reserve` for a client that was not added.
     pub(crate) fn release(&self) {
         self.reserved.fetch_sub(1, RELAXED);

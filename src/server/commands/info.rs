@@ -103,7 +103,7 @@ fn server(server: &Server, lines: &mut SectionText) {
 fn clients(server: &Server, lines: &mut SectionText) {
     let all = server.clients.list();
     let most = |sizes: &mut dyn Iterator<Item = usize>| sizes.max().unwrap_or(0);
-    lines.add("connected_clients", all.len());
+    lines.add("connected_clients", server.clients.count());
     lines.add("cluster_connections", 0);
     lines.add("maxclients", server.settings.max_clients());
     let input = most(&mut all.iter().map(|info| info.input_bytes.load(Relaxed)));
