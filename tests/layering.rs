@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// What a layer may import, beside itself. `engine!` is the engine's facade: items that stand at
 /// the root of `engine`, not its modules.
-const TABLE: [(&str, &[&str]); 18] = [
+const TABLE: [(&str, &[&str]); 19] = [
     ("sync", &[]),
     ("error", &[]),
     ("options", &["error"]),
@@ -56,15 +56,30 @@ const TABLE: [(&str, &[&str]); 18] = [
     // The root names the script engine, so that commands need not know the layer above them.
     ("commands", &["types", "txn", "messages", "error", "options", "SCRIPT_ENGINE"]),
     ("scripting", &["commands", "types", "txn", "keyspace", "encoding", "error", "options"]),
-    ("remote", &["commands", "keyspace::limits", "error", "options"]),
+    ("remote", &["commands", "keyspace::limits", "sync", "error", "options"]),
     ("resp", &["commands", "error"]),
     (
         "server",
         &["resp", "commands", "admin", "types", "txn", "messages", "sync", "error", "options"],
     ),
     (
+        "places",
+        &[
+            "server",
+            "remote",
+            "commands",
+            "txn",
+            "messages",
+            "keyspace::limits",
+            "sync",
+            "error",
+            "options",
+        ],
+    ),
+    (
         "ffi",
         &[
+            "places",
             "server",
             "remote",
             "commands",

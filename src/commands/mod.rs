@@ -22,6 +22,8 @@ mod schema;
 pub(crate) mod scripts;
 pub(crate) mod session;
 mod sink;
+#[cfg(all(feature = "remote", feature = "server"))]
+mod stored_batch;
 pub(crate) mod stream;
 mod syntax;
 mod write_to;
@@ -39,4 +41,6 @@ pub use schema::spec::KeyPositions;
 pub(crate) use scripts::ScriptEngine;
 pub use session::{AbandonedCommands, Session, SessionTrackingState};
 pub use sink::{Head, ReplySink};
+#[cfg(all(feature = "remote", feature = "server"))]
+pub(crate) use stored_batch::StoredBatch;
 pub(crate) use write_to::{InPairs, WriteTo};

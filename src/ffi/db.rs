@@ -15,10 +15,14 @@ use crate::ffi::handle_kind::HandleKind;
 use crate::ffi::options::lsmkv_options;
 #[cfg(feature = "remote")]
 use crate::ffi::remote::RemoteHandle;
+#[cfg(all(feature = "remote", feature = "server"))]
+use crate::ffi::shared::SharedHandle;
 use crate::ffi::slice::{Out, c_string};
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
 #[cfg(feature = "remote")]
 use crate::options::Options;
+#[cfg(all(feature = "remote", feature = "server"))]
+use crate::places::SharedStore;
 #[cfg(feature = "remote")]
 use crate::remote::Remote;
 use crate::txn::Db;
@@ -52,6 +56,10 @@ pub unsafe extern "C" fn lsmkv_open(
         let (path, options) = unsafe { (c_string("path", path)?, options.as_ref()) };
         if let Some(remote) = remote_store(path, options)? {
             out.set(handle::open(remote));
+            return Ok(LSMKV_OK);
+        }
+        if let Some(shared) = shared_store(path, options)? {
+            out.set(handle::open(shared));
             return Ok(LSMKV_OK);
         }
         fork::watch()?;
@@ -104,6 +112,30 @@ fn remote_store(path: &CStr, options: Option<&lsmkv_options>) -> Result<Option<H
         let _ = (address, options);
         let message =
             "the path is an address, and this library was built without the feature remote";
+        Err(Error::new(ErrorKind::Unsupported, message))
+    }
+}
+
+/// Opens a store that processes share, if the options say so.
+fn shared_store(path: &CStr, options: Option<&lsmkv_options>) -> Result<Option<HandleKind>> {
+    let Some(options) = options.map(|given| &given.options).filter(|options| options.shared) else {
+        return Ok(None);
+    };
+    let directory = directory("path", path)?;
+    #[cfg(all(feature = "remote", feature = "server"))]
+    {
+        fork::register()?;
+        let store = match fork::inherited_open_store() {
+            true => SharedStore::open_as_client(directory, options)?,
+            false => SharedStore::open(directory, options)?,
+        };
+        Ok(Some(HandleKind::Shared(SharedHandle::Root(store))))
+    }
+    #[cfg(not(all(feature = "remote", feature = "server")))]
+    {
+        let _ = (directory, options);
+        let message =
+            "shared needs the features remote and server, and this library was built without";
         Err(Error::new(ErrorKind::Unsupported, message))
     }
 }

@@ -19,6 +19,7 @@ use super::log::Log;
 use super::mailbox::Mailbox;
 use super::settings::Settings;
 use super::shared::Server;
+use super::sharing::Holder;
 use super::stream::Listener;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Options, SyncMode};
@@ -40,6 +41,8 @@ pub struct ServerConfig {
     pub allocator: Option<&'static str>,
     /// Where messages for people go.
     pub log: Log,
+    /// The process that holds the store, if others share it.
+    pub(crate) holder: Option<Holder>,
     /// Runs once when the server stops, on any thread. It must not wait for the server.
     pub on_stop: Option<Box<dyn FnOnce() + Send>>,
 }
@@ -111,7 +114,9 @@ impl RunningServer {
         // The close of the handle that was given does not end the waits of clients.
         let own = own.with_waits(Arc::default());
         let threads = thread_count(config.threads);
-        let mut server = Server::new(own, settings, command_table(), threads, config.log);
+        let commands = command_table(config.holder.is_some());
+        let mut server = Server::new(own, settings, commands, threads, config.log);
+        server.holder = config.holder;
         server.allocator = config.allocator.unwrap_or(server.allocator);
         let server = Arc::new(server);
         if let Some(action) = config.on_stop {

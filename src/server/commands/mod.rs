@@ -12,6 +12,7 @@ mod connection;
 mod debug;
 mod info;
 mod persistence;
+mod sharing;
 mod subcommand;
 mod table;
 
