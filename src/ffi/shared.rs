@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::commands::ReplySink;
 use crate::commands::entry::Entry;
-use crate::commands::find;
+use crate::commands::{Reply, ReplySink, find};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::handle_kind::alone;
 use crate::ffi::reply_writer::ReplyWriter;
@@ -247,6 +246,11 @@ impl Elsewhere for SharedHandle {
 
     fn no_database(&self) -> Error {
         self.unsupported("this function")
+    }
+
+    fn upkeep(&self, what: &str, argument: &[u8]) -> Result<Reply> {
+        self.reads()?;
+        self.store().upkeep(what, argument)
     }
 
     fn refresh(&self) -> Result<()> {

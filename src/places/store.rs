@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::limits::Limits;
 use crate::options::Options;
 use crate::remote::{Remote, Unanswered};
-use crate::server::{RunningServer, socket_in};
+use crate::server::{RunningServer, socket_in, upkeep_reply};
 use crate::sync::transit::Transit;
 use crate::txn::Db;
 
@@ -148,6 +148,20 @@ impl SharedStore {
         self.run(|seat| match seat {
             Seat::Here(db) => db.run_entry_into(entry, argv, sink).map_err(Unanswered::Failed),
             Seat::There(remote) => remote.attempt(Some(entry), argv, sink),
+        })
+    }
+
+    /// Does upkeep at the holder: SYNC, FLUSH, COMPACT, RESUME, STATS, CHECK, or CHECKPOINT with a
+    /// directory.
+    pub(crate) fn upkeep(&self, what: &str, argument: &[u8]) -> Result<Reply> {
+        self.run(|seat| match seat {
+            Seat::Here(db) => upkeep_reply(db, what, argument).map_err(Unanswered::Failed),
+            Seat::There(remote) => {
+                let argv: [&[u8]; 4] = [b"LSMKV.SHARED", b"UPKEEP", what.as_bytes(), argument];
+                let mut reply = ReplyBuilder::default();
+                remote.attempt_private(&argv, &mut reply)?;
+                Ok(reply.finish())
+            }
         })
     }
 

@@ -48,6 +48,7 @@ mod transaction;
 mod transaction_queue;
 
 pub use commands::process_bytes;
+pub(crate) use commands::upkeep_reply;
 pub use log::Log;
 pub use running::{RunningServer, ServerConfig};
 pub(crate) use sharing::socket_in;

@@ -3,6 +3,7 @@
 
 use super::Call;
 use super::subcommand::Subcommand;
+use super::upkeep::upkeep;
 use crate::commands::{Head, ReplySink as _, StoredBatch};
 use crate::error::Result;
 use crate::server::session_call::write_failure;
@@ -10,8 +11,11 @@ use crate::server::session_call::write_failure;
 /// The name of the command.
 pub(super) const NAME: &str = "LSMKV.SHARED";
 
-const SUBCOMMANDS: &[Subcommand] =
-    &[Subcommand::new("BATCH", 3, 3, batch), Subcommand::new("HELLO", 2, 2, hello)];
+const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand::new("BATCH", 3, 3, batch),
+    Subcommand::new("HELLO", 2, 2, hello),
+    Subcommand::new("UPKEEP", 3, 4, upkeep),
+];
 
 pub(super) fn shared(call: &mut Call<'_, '_>) {
     call.subcommand(SUBCOMMANDS);
