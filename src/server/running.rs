@@ -41,8 +41,6 @@ pub struct ServerConfig {
     pub allocator: Option<&'static str>,
     /// Where messages for people go.
     pub log: Log,
-    /// The process that holds the store, if others share it.
-    pub(crate) holder: Option<Holder>,
     /// Runs once when the server stops, on any thread. It must not wait for the server.
     pub on_stop: Option<Box<dyn FnOnce() + Send>>,
 }
@@ -99,6 +97,15 @@ impl RunningServer {
     /// Starts to serve a store.
     #[doc(hidden)]
     pub fn with_config(db: &Db, config: ServerConfig) -> Result<Self> {
+        Self::with_holder(db, config, None)
+    }
+
+    /// Starts to serve a store, to the processes that share it if there is a holder.
+    pub(super) fn with_holder(
+        db: &Db,
+        config: ServerConfig,
+        holder: Option<Holder>,
+    ) -> Result<Self> {
         servable(db)?;
         let addresses = config.listeners.iter().map(Listener::url).collect();
         let port = config.listeners.iter().find_map(Listener::port);
@@ -114,9 +121,9 @@ impl RunningServer {
         // The close of the handle that was given does not end the waits of clients.
         let own = own.with_waits(Arc::default());
         let threads = thread_count(config.threads);
-        let commands = command_table(config.holder.is_some());
+        let commands = command_table(holder.is_some());
         let mut server = Server::new(own, settings, commands, threads, config.log);
-        server.holder = config.holder;
+        server.holder = holder;
         server.allocator = config.allocator.unwrap_or(server.allocator);
         let server = Arc::new(server);
         if let Some(action) = config.on_stop {

@@ -50,11 +50,8 @@ impl RunningServer {
             .map_err(|error| Error::io("listen on", &socket_in(dir), &error))
             .and_then(|listener| Listener::of_unix(listener, socket_in(dir)))?;
         let threads = options.server_threads as usize;
-        let holder = Some(Holder::this_process());
-        Self::with_config(
-            db,
-            ServerConfig { listeners: vec![listener], threads, holder, ..Default::default() },
-        )
+        let config = ServerConfig { listeners: vec![listener], threads, ..Default::default() };
+        Self::with_holder(db, config, Some(Holder::this_process()))
     }
 }
 
