@@ -13,9 +13,10 @@ use crate::encoding::meta::Header;
 use crate::engine::{Batch, ReservedNumber, TreeId};
 use crate::keyspace::trees::{DATA, META, SCORE};
 use crate::txn::outgoing::{ExpiredKey, Origin, Outbox, Outgoing};
-use crate::txn::pending_write::{PendingWrite, Writes};
+use crate::txn::pending_write::PendingWrite;
 use crate::txn::touched::Touched;
 use crate::txn::write_filter::WriteFilter;
+use crate::txn::writes::Writes;
 
 /// The pending writes of a command or transaction.
 #[derive(Debug)]
@@ -135,8 +136,8 @@ impl Overlay {
         writes.get(key).map(|write| &write.value)
     }
 
-    /// Sets or removes a physical key that is not counted. Past the limit nothing more is stored: the command that
-    /// writes so much is going to fail.
+    /// Sets or removes a physical key that is not counted. Past the limit nothing more is stored:
+    /// the command that writes so much is going to fail.
     pub(super) fn write(&mut self, tree: TreeId, key: &[u8], value: Option<Bytes>) {
         self.changes_keys |= tree == META;
         self.add_pending(tree, key, PendingWrite { value, weight: 0 });
@@ -167,14 +168,11 @@ impl Overlay {
             return;
         }
         let writes = writes.get_or_insert_default();
-        let place = if filter.may_hold(key, writes.len()) { writes.get_mut(key) } else { None };
-        let old = match place {
-            Some(place) => Some(place.replace(write)),
-            None => {
-                filter.note(key, writes.keys().map(Vec::as_slice));
-                writes.insert(key.to_vec(), write)
-            }
-        };
+        let may_hold = filter.may_hold(key, writes.len());
+        let old = writes.add(key, write, may_hold);
+        if old.is_none() {
+            filter.note(key, writes.len() - 1, writes.keys());
+        }
         let cost_of_old = old.as_ref().map_or(0, |old| old.cost(key));
         self.bytes = (self.bytes + cost_of_new).saturating_sub(cost_of_old);
         if self.savepoints > 0 {
@@ -239,9 +237,9 @@ impl Overlay {
             let key = self.undo_keys.split_off(key_at);
             let Some(Some(writes)) = self.writes.get_mut(tree.index()) else { continue };
             match by {
-                Some(old) => writes.insert(key, old),
+                Some(old) => writes.restore(key, old),
                 None => writes.remove(&key),
-            };
+            }
         }
         self.building.truncate(savepoint.building);
         self.assignments.truncate(savepoint.assignments);
@@ -364,7 +362,7 @@ impl Overlay {
 
     /// The earliest expiry of the records written.
     pub(crate) fn soonest_expiry(&self) -> Option<u64> {
-        let records = self.of(META)?.values().filter_map(|write| write.value.as_ref());
+        let records = self.of(META)?.iter().filter_map(|(_, write)| write.value.as_ref());
         let headers = records.filter_map(|record| Header::decode(record).ok());
         headers.map(|header| header.expire_ms).filter(|expire_ms| *expire_ms != 0).min()
     }
@@ -374,7 +372,7 @@ impl Overlay {
         let mut batch = Batch::with_capacity(self.bytes);
         for (tree, writes) in (0u8..).zip(&self.writes) {
             let Some(writes) = writes else { continue };
-            for (key, write) in writes {
+            for (key, write) in writes.iter() {
                 write.add_to(&mut batch, TreeId(tree), key);
             }
         }
@@ -416,7 +414,7 @@ mod tests {
         let trees = overlay.writes.iter().enumerate();
         trees
             .flat_map(|(tree, writes)| {
-                let pending = writes.iter().flatten();
+                let pending = writes.iter().flat_map(Writes::iter);
                 pending.map(move |(key, write)| (tree, key.clone(), write.clone()))
             })
             .collect()

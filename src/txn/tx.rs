@@ -23,11 +23,12 @@ use crate::messages::events::{Classes, Event};
 use crate::txn::collection::Collection;
 use crate::txn::outgoing::{Origin, Outbox, Outgoing};
 use crate::txn::overlay::Overlay;
-use crate::txn::pending_write::{PendingWrite, Writes};
+use crate::txn::pending_write::PendingWrite;
 use crate::txn::record::Record;
 use crate::txn::store::Store;
 use crate::txn::touched::Touched;
 use crate::txn::walk::Walk;
+use crate::txn::writes::Writes;
 
 /// Runs commands at one read point and collects their writes.
 pub(crate) struct Tx<'a> {
@@ -455,7 +456,7 @@ impl<'a> Tx<'a> {
     ) -> impl Iterator<Item = (&[u8], &PendingWrite)> {
         let bounds = (Bound::Included(lower), upper.map_or(Bound::Unbounded, Bound::Excluded));
         let writes = self.overlay.of(tree).filter(|writes| !writes.is_empty());
-        let range = writes.map(|writes| writes.range::<[u8], _>(bounds));
+        let range = writes.map(|writes| writes.range(bounds));
         range.into_iter().flatten().map(|(row, write)| (row.as_slice(), write))
     }
 
@@ -646,6 +647,6 @@ impl<'a> Tx<'a> {
 }
 
 fn copied(writes: &Writes, bounds: (Bound<&[u8]>, Bound<&[u8]>)) -> Vec<(Vec<u8>, Option<Bytes>)> {
-    let range = writes.range::<[u8], _>(bounds);
+    let range = writes.range(bounds);
     range.map(|(key, write)| (key.clone(), write.value.clone())).collect()
 }
