@@ -387,7 +387,7 @@ impl Overlay {
     pub(crate) fn changed_keys(&self, mut visit: impl FnMut(&[u8])) {
         let reserved = Space::RESERVED.to_bytes();
         let records = self.of(META).into_iter().flat_map(Writes::keys);
-        records.filter(|key| !key.starts_with(&reserved)).for_each(|key| visit(key));
+        records.filter(|key| !key.starts_with(&reserved)).for_each(&mut visit);
         for tree in [DATA, SCORE] {
             // Rows of one collection are neighbours.
             let mut last: &[u8] = &[];
