@@ -74,7 +74,7 @@ fn filled(count: u32) -> Db {
     for some in numbers.chunks(1000) {
         let names: Vec<String> = some.iter().map(|n| member(*n)).collect();
         let keys: Vec<String> = some.iter().map(|n| format!("key:{n}")).collect();
-        let members: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+        let members: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
         let scored: Vec<_> = some.iter().map(|n| f64::from(*n)).zip(members.clone()).collect();
         let alike: Vec<_> = members.iter().map(|name| (1.0, *name)).collect();
         let fields: Vec<_> = members.iter().map(|name| (*name, &name[..8])).collect();
