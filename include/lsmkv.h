@@ -4345,7 +4345,9 @@ LSMKV_API lsmkv_status lsmkv_flush(lsmkv_db *db, lsmkv_err *err);
 
 /*
  Flushes, merges all tables, and returns when the old files and the old log are gone. This may
- take long; other threads keep reading and writing.
+ take long; other threads keep reading and writing. In a store of an earlier version, it first
+ rewrites collections and large strings, so that ranks, counts and changes no longer grow with
+ their size; who writes one of these keys meanwhile waits until it is done.
 
  OK; MISUSE; READONLY, DEGRADED, FULL, CORRUPT, IO.
  */
