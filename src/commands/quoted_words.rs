@@ -1,4 +1,4 @@
-//! Inline requests: a line of words as a person types it, with quotes and escapes.
+//! A line of words with quotes and escapes: inline requests, and the first lines of scripts.
 
 /// Splits a line into words; `None` if a quote is not closed or not followed by a blank. As in
 /// Redis, a zero byte ends the line.
