@@ -149,6 +149,27 @@ const NOT_ALLOWED: &str = "This Redis command is not allowed from script";
 const WRONG_COUNT: &str = "Wrong number of args calling Redis command from script";
 const UNKNOWN: &str = "Unknown Redis command called from script";
 
+/// Commands of servers that Redis refuses in scripts. The library does not know them.
+const OF_SERVERS: [&str; 17] = [
+    "acl",
+    "auth",
+    "bgrewriteaof",
+    "bgsave",
+    "debug",
+    "failover",
+    "latency",
+    "module",
+    "monitor",
+    "psync",
+    "replicaof",
+    "role",
+    "save",
+    "shutdown",
+    "slaveof",
+    "sync",
+    "wait",
+];
+
 /// Whether a command reads or writes keys that it does not name.
 fn needs_to_be_alone(entry: &Entry, argv: &[&[u8]]) -> bool {
     runs_alone(entry, argv) || entry.command.keys == KeyPositions::None
@@ -169,7 +190,8 @@ fn call_other(tx: &Tx<'_>, rules: &mut ScriptRules, name: &[u8], argv: &[&[u8]])
         return Ok(reply);
     }
     let Some((command, entry)) = session::find(name) else {
-        return Ok(Called::Refused(UNKNOWN));
+        let known = OF_SERVERS.iter().any(|word| is(word));
+        return Ok(Called::Refused(if known { NOT_ALLOWED } else { UNKNOWN }));
     };
     let wanted = matches!(
         command,

@@ -286,6 +286,55 @@ fn random_subscriptions_are_answered_as_by_redis() {
     println!("{commands} commands compared");
 }
 
+/// Where clients of a cluster find the slot of a shard channel, keys of scripts, and what EXEC may
+/// subscribe to.
+#[test]
+fn places_of_keys_and_subscriptions_in_exec_are_answered_as_by_redis() {
+    let Some(redis) = Server::start("server::messages_in_exec") else { return };
+    let ours = Lsmkv::start(&[]);
+    let mut sides = [ours.stream(), redis.stream()].map(|stream| Listener::new(stream, 3));
+    for name in
+        ["PUBLISH", "SPUBLISH", "SUBSCRIBE", "SSUBSCRIBE", "SUNSUBSCRIBE", "EVAL", "FCALL_RO"]
+    {
+        let places = sides.each_mut().map(|side| {
+            let row = side.ask(&format!("COMMAND INFO {name}"));
+            // Arity, and the first, the last and the step of keys.
+            [1, 3, 4, 5].map(|at| row.items()[0].items()[at].clone())
+        });
+        assert_eq!(places[0], places[1], "{name}");
+    }
+    for line in [
+        "COMMAND GETKEYS SPUBLISH c m",
+        "COMMAND GETKEYS SSUBSCRIBE a b",
+        "COMMAND GETKEYS EVAL s 2 a b c",
+        "COMMAND GETKEYS EVALSHA s 0",
+        "COMMAND GETKEYS EVAL s x",
+        "COMMAND GETKEYS FCALL f 1 a b",
+        "COMMAND GETKEYS FCALL_RO f 0",
+        "EVAL return(redis.call('wait',0,0)) 0",
+        "EVAL return(redis.call('role')) 0",
+        "EVAL return(redis.call('nosuch')) 0",
+        "FCALL nosuch x",
+        "MULTI",
+        "EVAL return(redis.call('set',KEYS[1],1)) 1 x",
+        "EVALSHA ffffffffffffffffffffffffffffffffffffffff 0",
+        "FCALL nosuch x",
+        "SUBSCRIBE a b",
+        "SSUBSCRIBE s",
+        "PSUBSCRIBE p*",
+        "PING x",
+        "EXEC",
+        "PUBSUB SHARDCHANNELS",
+    ] {
+        let replies = sides.each_mut().map(|side| {
+            side.send(line);
+            // Until EXEC a marker would be queued.
+            vec![side.read()]
+        });
+        assert_eq!(replies[0], replies[1], "{line}");
+    }
+}
+
 /// Publishes to a thousand subscribers, and tells how long a message takes to reach all of them.
 #[test]
 fn a_thousand_subscribers_are_reached() {
