@@ -7,6 +7,8 @@
 //! many random scripts run (CI runs 5,000), `LSMKV_DIFFERENTIAL_STORIES` how many steps of random
 //! libraries of functions (CI runs 3,000). Where the two differ, the sequence is
 //! printed in the shortest form that was found.
+//!
+//! Sequences run on stores of other processes too: a fiftieth of the commands on each.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
 #![allow(clippy::indexing_slicing, clippy::print_stdout, reason = "a test may")]
 
@@ -19,11 +21,16 @@ mod intended;
 mod plan;
 #[rustfmt::skip]
 mod pools;
+#[cfg(feature = "remote")]
+mod places;
 mod resp;
 #[cfg(feature = "scripting")]
 mod scripts;
 mod sequence;
 mod server;
+#[cfg(feature = "remote")]
+#[path = "../servers/mod.rs"]
+mod servers;
 mod sessions;
 #[rustfmt::skip]
 mod table;

@@ -1,23 +1,12 @@
 //! Many concurrent connections.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
 use crate::resp::Resp;
-use crate::support::{Lsmkv, ask, info, reply_text, until};
+use crate::support::{Lsmkv, allow_many_files, ask, info, reply_text, until};
 
 const IDLE: usize = 1000;
 const BUSY: usize = 100;
 const ROUNDS: usize = 20;
 const PIPELINE: usize = 10;
-
-/// Raises the limit of open files: this test needs more than most shells allow.
-fn allow_many_files() {
-    let limit = getrlimit(Resource::Nofile);
-    let wanted = limit.maximum.map_or(4096, |most| most.min(4096));
-    if limit.current.is_some_and(|current| current < wanted) {
-        setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit }).unwrap();
-    }
-}
 
 #[test]
 fn a_thousand_idle_clients_cost_little_and_a_hundred_busy_ones_are_all_served() {

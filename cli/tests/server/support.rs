@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use tempfile::TempDir;
 
 use crate::resp::{Client, Resp};
@@ -60,7 +61,10 @@ impl Lsmkv {
 
     /// Lets all threads of the server run on this processor only.
     pub(crate) fn run_on(&self, processor: usize) {
-        bind_process(self.child.id(), processor);
+        let mut taskset = Command::new("taskset");
+        taskset.args(["--all-tasks", "--cpu-list", "--pid"]);
+        taskset.args([processor.to_string(), self.child.id().to_string()]).stdout(Stdio::null());
+        assert!(taskset.status().unwrap().success());
     }
 
     fn dir(&self) -> &Path {
@@ -213,10 +217,15 @@ pub(crate) fn info(client: &mut Client, section: &str, field: &str) -> u64 {
     line.unwrap_or_else(|| panic!("no {field} in\n{text}")).parse().unwrap()
 }
 
-/// Lets all threads of a process run on this processor only.
-pub(crate) fn bind_process(id: u32, processor: usize) {
-    let mut taskset = Command::new("taskset");
-    taskset.args(["--all-tasks", "--cpu-list", "--pid"]);
-    taskset.args([processor.to_string(), id.to_string()]).stdout(Stdio::null());
-    assert!(taskset.status().unwrap().success());
+/// Lets this thread, and those that it starts, run on this processor only.
+pub(crate) fn bind_thread(processor: usize) {
+    let mut processors = CpuSet::new();
+    processors.set(processor);
+    sched_setaffinity(None, &processors).unwrap();
+}
+
+/// Raises the limit of open files to what the system allows.
+pub(crate) fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
 }

@@ -110,15 +110,15 @@ fn waiting_has_a_timeout_and_zero_only_asks() {
     let first = log.append(&[b"one"], false).unwrap();
     assert!(!log.wait_durable(first, Some(Duration::ZERO)).unwrap());
     assert_eq!(log.sync_count(), 0);
-    fs.delay_syncs(Duration::from_micros(300_000));
+    fs.delay_syncs(Duration::from_secs(2));
     thread::scope(|scope| {
-        scope.spawn(|| assert!(log.wait_durable(first, Some(Duration::from_secs(9))).unwrap()));
+        scope.spawn(|| assert!(log.wait_durable(first, Some(Duration::from_secs(60))).unwrap()));
         thread::sleep(Duration::from_millis(50));
         let started = Instant::now();
         assert!(!log.wait_durable(first, Some(Duration::from_millis(20))).unwrap());
         let second = log.append(&[b"two"], false).unwrap();
         assert!(!log.wait_durable(second, Some(Duration::from_millis(20))).unwrap());
-        assert!(started.elapsed() < Duration::from_millis(200));
+        assert!(started.elapsed() < Duration::from_millis(1_500));
     });
     assert!(log.durable() >= first);
 }
