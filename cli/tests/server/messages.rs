@@ -176,6 +176,56 @@ fn a_client_that_does_not_read_is_cut_off() {
     assert!(grown < 64 << 20, "{grown}");
 }
 
+/// `LSMKV_CHANNELS` says how many; a million takes a minute.
+#[test]
+fn a_client_with_many_channels_is_served_and_gives_all_back() {
+    let count = std::env::var("LSMKV_CHANNELS").ok().and_then(|text| text.parse().ok());
+    let count: usize = count.unwrap_or(20_000);
+    let server = Lsmkv::start(&["--threads", "1"]);
+    let mut other = server.connect();
+    let before = server.resident_bytes();
+    for (subscribe, publish, figure) in [
+        ("SUBSCRIBE", "PUBLISH", "pubsub_channels"),
+        ("PSUBSCRIBE", "PUBLISH", "pubsub_patterns"),
+        ("SSUBSCRIBE", "SPUBLISH", "pubsubshard_channels"),
+    ] {
+        let mut listener = Listener::new(server.stream(), 2);
+        for first in (0..count).step_by(1000) {
+            let names = (first..first + 1000).map(|n| format!("channel:{n}"));
+            let words: Vec<String> = std::iter::once(subscribe.to_owned()).chain(names).collect();
+            listener.send_words(&words);
+            (0..1000).for_each(|_| drop(listener.read()));
+            assert_eq!(ask(&mut other, "PING"), Resp::Status("PONG".into()));
+        }
+        assert_eq!(info(&mut other, "stats", figure), count as u64, "{subscribe}");
+        let grown = server.resident_bytes().saturating_sub(before);
+        assert!(grown < (64 << 20) + count as u64 * 1024, "{subscribe}: {grown}");
+        assert_eq!(ask(&mut other, &format!("{publish} channel:7 x")), Resp::Int(1));
+        assert!(shown(&[listener.read()]).ends_with("channel:7 x"), "{subscribe}");
+        drop(listener);
+        until("its subscriptions are gone", || info(&mut other, "stats", figure) == 0);
+    }
+}
+
+/// Names are memory of the client that listens: `maxmemory-clients` bounds them.
+#[test]
+fn a_client_that_subscribes_without_end_is_closed() {
+    let server = Lsmkv::start(&["--threads", "1"]);
+    let mut other = server.connect();
+    let set = ask(&mut other, "CONFIG SET maxmemory-clients 8mb");
+    assert_eq!(set, Resp::Status("OK".into()));
+    let mut greedy = server.connect();
+    let mut subscribed = 0;
+    // A server that has closed the connection answers no more.
+    while greedy.call(&["SSUBSCRIBE", &format!("{subscribed:02000}")]).is_ok() {
+        subscribed += 1;
+        assert!(subscribed < 50_000, "never closed");
+    }
+    assert!(subscribed > 1000, "{subscribed}");
+    until("its channels are gone", || info(&mut other, "stats", "pubsubshard_channels") == 0);
+    assert_eq!(ask(&mut other, "SPUBLISH c x"), Resp::Int(0));
+}
+
 #[test]
 fn messages_of_exec_follow_its_commit_and_wake_others() {
     let server = Lsmkv::start(&["--threads", "2"]);
