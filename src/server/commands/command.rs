@@ -156,7 +156,7 @@ fn getkeys(call: &mut Call<'_, '_>) {
     }
     let keys = entry.keys_in(argv);
     // Scripts need no keys.
-    let is_script = entry.name.starts_with("eval") || entry.name.starts_with("fcall");
+    let is_script = matches!(entry.kind, CommandKind::Store(info) if info.is_script());
     if keys.is_empty() && !is_script {
         return call.out.error("ERR Invalid arguments specified for command");
     }
