@@ -64,8 +64,8 @@ pub mod types;
 pub use admin::{Stat, StatValue, TableInfo};
 pub use commands::{
     AbandonedCommands, Batch, BlockingPop, Call, CommandInfo, ConnectionCommand, Head,
-    KeyPositions, PopOutcome, Reply, ReplySink, Session, SessionCommandInfo, SessionTrackingState,
-    WaitingPop, commands, session_commands,
+    KeyPositions, PopOutcome, Reply, ReplySink, RestorePolicy, Script, Session, SessionCommandInfo,
+    SessionTrackingState, WaitingPop, commands, session_commands,
 };
 pub use engine::CacheFill;
 pub use error::{Error, ErrorKind, Result};
