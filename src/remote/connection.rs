@@ -8,7 +8,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::address::Endpoint;
-use super::reply_reader::{Frame, ReadFailure, ReplyReader, Shape};
+use super::frame::{Frame, ReadFailure, Shape};
+use super::reply_reader::ReplyReader;
 use super::server_error::server_error;
 use super::socket::Socket;
 use super::transport::Transport;
@@ -144,7 +145,7 @@ impl Connection {
         let number = login.database.to_string();
         self.handshake(&[b"SELECT", number.as_bytes()], |text| {
             let message = format!("{peer} has no database {number}: {text}");
-            Error::new(ErrorKind::Invalid, message)
+            Error::new(server_error(text).kind(), message)
         })
     }
 

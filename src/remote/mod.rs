@@ -1,7 +1,8 @@
 //! Stores of other processes: a server that speaks Redis's protocol, or a cluster of them.
 //!
 //! - `address`: how a store is named;
-//! - `socket`, `transport`, `connection`, `reply_reader`, `server_error`: one connection;
+//! - `socket`, `transport`, `connection`, `input`, `reply_reader`, `frame`, `server_error`: one
+//!   connection;
 //! - `pool`: connections that no call uses;
 //! - `call`: what the schema says about a command on its way;
 //! - `cluster`: slots, and which node runs what;
@@ -15,6 +16,8 @@ mod batch;
 mod call;
 mod cluster;
 mod connection;
+mod frame;
+mod input;
 mod pool;
 mod reply_reader;
 mod server_error;
@@ -31,8 +34,8 @@ pub use batch::RemoteBatch;
 use call::Call;
 use cluster::Cluster;
 use connection::{CallFailure, Connection, Login};
+use frame::Frame;
 use pool::Pool;
-use reply_reader::Frame;
 pub use session::RemoteSession;
 pub(crate) use waits::Waits;
 
@@ -136,6 +139,10 @@ impl Remote {
 
     /// Another database of the same store.
     pub fn select(&self, number: u32) -> Result<Self> {
+        if self.is_cluster() && number != 0 {
+            let message = format!("a cluster has database 0 alone, and no database {number}");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
         let address = Address { database: Some(number), ..self.shared.address.clone() };
         let store_waits = Arc::clone(&self.shared.store_waits);
         let waits = store_waits.of_handle()?;

@@ -6,6 +6,8 @@
 //! `LSMKV_DIFFERENTIAL_WITHOUT` names commands to leave out, `LSMKV_DIFFERENTIAL_SCRIPTS` says how
 //! many random scripts run (CI runs 5,000). Where the two differ, the sequence is
 //! printed in the shortest form that was found.
+//!
+//! Sequences run on stores of other processes too: a fiftieth of the commands on each.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
 #![allow(clippy::indexing_slicing, clippy::print_stdout, reason = "a test may")]
 
@@ -16,11 +18,16 @@ mod intended;
 mod plan;
 #[rustfmt::skip]
 mod pools;
+#[cfg(feature = "remote")]
+mod places;
 mod resp;
 #[cfg(feature = "scripting")]
 mod scripts;
 mod sequence;
 mod server;
+#[cfg(feature = "remote")]
+#[path = "../servers/mod.rs"]
+mod servers;
 mod sessions;
 #[rustfmt::skip]
 mod table;
