@@ -165,7 +165,7 @@ latency: shared
 # The long forms of the reliability tests (docs/RELIABILITY.md), which take hours.
 LONG := $(CARGO) test --release --test
 torture: torture-model torture-power-cut torture-io-sweep torture-corruption torture-kill \
-	torture-queue torture-server torture-full-disk
+	torture-queue torture-server torture-full-disk shared-kill
 torture-model:
 	LSMKV_MODEL_CASES=$(or $(N),200000) $(LONG) model
 torture-power-cut:
@@ -202,6 +202,10 @@ cluster: setup
 		--nocapture
 torture-kill:
 	LSMKV_KILLS=$(or $(N),100000) $(LONG) kill
+# Eight processes share a store, and the holder is killed every second.
+shared-kill:
+	LSMKV_SHARED_PROCESSES=8 LSMKV_SHARED_COMMANDS=$(or $(N),1000000) LSMKV_SHARED_KILL_MS=1000 \
+		$(LONG) shared kills -- --nocapture
 torture-queue:
 	LSMKV_QUEUE=$(or $(N),10000000) $(LONG) big queue
 

@@ -774,6 +774,9 @@ lsmkv_status lsmkv_options_info(size_t index,
  empty store in memory. `options` may be NULL for the defaults, and may be freed or reused
  afterwards. *out receives the handle; close it with lsmkv_close.
 
+ With the option "shared" several processes may have the directory open at once. The first one
+ holds the store, calls of the others run there, and when it ends another one takes over.
+
  The path may also be the address of a store in another process, or on another machine:
  "unix:///path/to/socket", "redis://host:port", or "redis-cluster://host,host" for a cluster.
  Commands are then sent there. What a server cannot do, such as a snapshot, is UNSUPPORTED.
@@ -783,7 +786,8 @@ lsmkv_status lsmkv_options_info(size_t index,
  or process has it open, which with read_only is no reason to fail: the store is read beside it,
  and lsmkv_refresh moves on; INCOMPATIBLE: not a store, or one of a newer version; FORKED: the
  process was forked while a store was open; CORRUPT, IO, FULL; of a remote store also TIMEOUT, and
- INVALID: the server refuses the login.
+ INVALID: the server refuses the login; of a shared store also TIMEOUT: the process that holds it is
+ silent.
  */
 LSMKV_API
 lsmkv_status lsmkv_open(const char *path,

@@ -66,6 +66,36 @@ pub enum ErrorKind {
     Incompatible = -24,
 }
 
+/// How the line of a failure begins.
+const LINE: &str = "LSMKV ";
+
+const KINDS: [ErrorKind; 24] = [
+    ErrorKind::Misuse,
+    ErrorKind::Invalid,
+    ErrorKind::WrongType,
+    ErrorKind::NotInteger,
+    ErrorKind::NotFloat,
+    ErrorKind::Overflow,
+    ErrorKind::Syntax,
+    ErrorKind::OutOfRange,
+    ErrorKind::TooLarge,
+    ErrorKind::NoSuchKey,
+    ErrorKind::Conflict,
+    ErrorKind::ReadOnly,
+    ErrorKind::Degraded,
+    ErrorKind::Full,
+    ErrorKind::Io,
+    ErrorKind::Corrupt,
+    ErrorKind::Busy,
+    ErrorKind::Closed,
+    ErrorKind::Forked,
+    ErrorKind::Panic,
+    ErrorKind::NoMemory,
+    ErrorKind::Timeout,
+    ErrorKind::Unsupported,
+    ErrorKind::Incompatible,
+];
+
 /// A failure. Code branches on [`Error::kind`]; people read `Display`.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
@@ -113,6 +143,19 @@ impl Error {
         }))
     }
 
+    /// The failure as a line that another process of this library reads.
+    pub(crate) fn to_line(&self) -> String {
+        format!("{LINE}{} {}", self.kind() as i32, self.message())
+    }
+
+    /// Reads what [`Error::to_line`] wrote; `None` if it is something else.
+    pub(crate) fn from_line(line: &str) -> Option<Self> {
+        let (number, message) = line.strip_prefix(LINE)?.split_once(' ')?;
+        let number: i32 = number.parse().ok()?;
+        let kind = KINDS.into_iter().find(|kind| *kind as i32 == number)?;
+        Some(Self::new(kind, message))
+    }
+
     /// The kind of the failure, for code to branch on.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -142,3 +185,20 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_reads_back_from_its_line_and_nothing_else_does() {
+        for (index, kind) in KINDS.into_iter().enumerate() {
+            assert_eq!(kind as i32, -1 - i32::try_from(index).unwrap());
+            let read = Error::from_line(&Error::new(kind, "a b c").to_line()).unwrap();
+            assert_eq!((read.kind(), read.message()), (kind, "a b c"));
+        }
+        for line in ["", "LSMKV", "LSMKV 1 x", "LSMKV -99 x", "LSMKV -1", "ERR x", "LSMKV x y"] {
+            assert!(Error::from_line(line).is_none(), "{line}");
+        }
+    }
+}

@@ -46,6 +46,8 @@ pub mod io;
 mod keyspace;
 mod messages;
 mod options;
+#[cfg(all(feature = "remote", feature = "server"))]
+mod places;
 mod reclaim;
 #[cfg(feature = "remote")]
 mod remote;
@@ -74,6 +76,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use keyspace::limits::Limits;
 pub use messages::{OutputLimits, TrackingCounts, normalized_event_classes};
 pub use options::{ClientCertificates, Compression, Description, Options, SyncMode};
+#[cfg(all(feature = "remote", feature = "server"))]
+pub use places::{SharedBatch, SharedSession, SharedStore};
 #[cfg(feature = "remote")]
 pub use remote::{Address, Endpoint, Place, Remote, RemoteBatch, RemoteSession};
 #[cfg(feature = "server")]

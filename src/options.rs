@@ -123,6 +123,9 @@ options! {
     /// Whether to refuse writes and change nothing on disk. A store that is open elsewhere is read
     /// beside its writer.
     read_only: bool = false, Rule::Choice;
+    /// Whether several processes may have the store open: the first one holds it and serves the
+    /// others on a socket in its directory; when it ends, another one takes over.
+    shared: bool = false, Rule::Choice;
     /// Threads for compaction, beside the one that flushes.
     background_threads: u32 = 1, Rule::Count(1, 64);
     /// Longest key accepted.
@@ -257,6 +260,12 @@ impl Options {
                  store that exists; turn one of them off",
             );
         }
+        if self.shared && (self.read_only || self.error_if_exists) {
+            return Some(
+                "shared does not go with read_only or error_if_exists: a reader needs no sharing, \
+                 and one of several processes creates the store for all; turn one of them off",
+            );
+        }
         if self.error_if_exists && !self.create_if_missing {
             return Some(
                 "error_if_exists without create_if_missing can never open anything; turn \
@@ -366,6 +375,8 @@ mod tests {
             Options { error_if_exists: true, create_if_missing: false, ..plain() },
             Options { write_buffer: 200 << 20, block_cache: 200 << 20, ..plain() },
             Options { chunk_bytes: 3 << 10, ..plain() },
+            Options { shared: true, read_only: true, ..plain() },
+            Options { shared: true, error_if_exists: true, ..plain() },
         ] {
             assert_eq!(options.validate().unwrap_err().kind(), ErrorKind::Invalid);
         }

@@ -47,6 +47,9 @@ fn compile(source: &str, scratch: &Path, linked: Linked, standard: &str) -> Path
     if !cfg!(feature = "server") {
         command.arg("-DWITHOUT_SERVER");
     }
+    if !cfg!(all(feature = "remote", feature = "server")) {
+        command.arg("-DWITHOUT_SHARED");
+    }
     if !cfg!(feature = "remote") {
         command.arg("-DWITHOUT_REMOTE");
     }
@@ -70,7 +73,7 @@ fn runs(source: &str, linked: Linked, standard: &str) {
 }
 
 /// What is the same however the library is linked. The others load it, fork or take long.
-const ANY_LINKAGE: [&str; 15] = [
+const ANY_LINKAGE: [&str; 16] = [
     "strings",
     "misuse",
     "values",
@@ -86,6 +89,7 @@ const ANY_LINKAGE: [&str; 15] = [
     "damage",
     "processes",
     "serving",
+    "shared",
 ];
 
 /// The programs of [`ANY_LINKAGE`] for what the library was built with.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// What a layer may import, beside itself. `engine!` is the engine's facade: items that stand at
 /// the root of `engine`, not its modules.
-const TABLE: [(&str, &[&str]); 19] = [
+const TABLE: [(&str, &[&str]); 20] = [
     ("sync", &[]),
     ("error", &[]),
     ("options", &["error"]),
@@ -57,7 +57,7 @@ const TABLE: [(&str, &[&str]); 19] = [
     // The root names the script engine, so that commands need not know the layer above them.
     ("commands", &["types", "txn", "messages", "error", "options", "SCRIPT_ENGINE"]),
     ("scripting", &["commands", "types", "txn", "keyspace", "encoding", "error", "options"]),
-    ("remote", &["commands", "keyspace::limits", "tls", "error", "options"]),
+    ("remote", &["commands", "keyspace::limits", "tls", "sync", "error", "options"]),
     ("resp", &["commands", "error"]),
     (
         "server",
@@ -67,8 +67,23 @@ const TABLE: [(&str, &[&str]); 19] = [
         ],
     ),
     (
+        "places",
+        &[
+            "server",
+            "remote",
+            "commands",
+            "txn",
+            "messages",
+            "keyspace::limits",
+            "sync",
+            "error",
+            "options",
+        ],
+    ),
+    (
         "ffi",
         &[
+            "places",
             "server",
             "remote",
             "commands",

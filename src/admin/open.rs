@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::admin::beside;
 use crate::engine::{Engine, EngineConfig, FileSystem, MemFs, RealFs};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::io::clock::{Clock, RealClock};
 use crate::keyspace::cleaner_state::CleanerState;
 use crate::keyspace::limits::Limits;
@@ -31,6 +31,10 @@ impl Db {
     /// it, without its lock, as of this moment. [`Db::refresh`] then moves on.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref();
+        if options.shared {
+            let text = "a Db belongs to this process: open a shared store as lsmkv::SharedStore";
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
         let clock = Arc::new(RealClock);
         if path.as_os_str() == ":memory:" {
             let fs = Arc::new(MemFs::untracked());

@@ -225,7 +225,7 @@ impl Operation {
     }
 }
 
-fn writing_command(argv: &[&[u8]]) -> Result<&'static Entry> {
+pub(super) fn writing_command(argv: &[&[u8]]) -> Result<&'static Entry> {
     let name = name_of(argv)?;
     let Some(entry) = find(name) else {
         refuse_session(name)?;

@@ -24,6 +24,8 @@ mod script_calls;
 pub(crate) mod scripts;
 pub(crate) mod session;
 mod sink;
+#[cfg(all(feature = "remote", feature = "server"))]
+mod stored_batch;
 pub(crate) mod stream;
 mod syntax;
 mod write_to;
@@ -42,4 +44,6 @@ pub use script_calls::{RestorePolicy, Script};
 pub(crate) use scripts::ScriptEngine;
 pub use session::{AbandonedCommands, Session, SessionTrackingState};
 pub use sink::{Head, ReplySink};
+#[cfg(all(feature = "remote", feature = "server"))]
+pub(crate) use stored_batch::StoredBatch;
 pub(crate) use write_to::{InPairs, WriteTo};

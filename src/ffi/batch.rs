@@ -62,7 +62,7 @@ pub unsafe extern "C" fn lsmkv_batch_priority(
     // SAFETY: the caller keeps the rules at the head of the header.
     unsafe {
         handle_call(batch, err, |handle| {
-            handle.batch()?.priority(priority);
+            handle.batch_priority(priority)?;
             Ok(LSMKV_OK)
         })
     }

@@ -129,14 +129,25 @@ pub unsafe extern "C" fn lsmkv_command_nowait(
             if let Some(remote) = handle.remote() {
                 return Err(remote.unsupported("a command that does not wait"));
             }
+            #[cfg(all(feature = "remote", feature = "server"))]
+            if let Some(shared) = handle.shared() {
+                if !shared.command_nowait(&argv, &mut reply)? {
+                    return Err(would_wait());
+                }
+                out.finish(reply);
+                return Ok(LSMKV_OK);
+            }
             if !handle.session()?.command_nowait(&argv, &mut reply)? {
-                let text = "all keys are empty: the command would wait for an element";
-                return Err(Error::new(ErrorKind::Timeout, text));
+                return Err(would_wait());
             }
             out.finish(reply);
             Ok(LSMKV_OK)
         })
     }
+}
+
+fn would_wait() -> Error {
+    Error::new(ErrorKind::Timeout, "all keys are empty: the command would wait for an element")
 }
 
 fn run_packed(handle: &HandleKind, block: &[u8]) -> Result<Option<ReplyWriter>> {
@@ -153,6 +164,16 @@ fn run_packed(handle: &HandleKind, block: &[u8]) -> Result<Option<ReplyWriter>> 
         });
         let ran = remote.commands(commands, &mut replies)?;
         return Ok(ran.then_some(replies));
+    }
+    #[cfg(all(feature = "remote", feature = "server"))]
+    if let Some(shared) = handle.shared() {
+        let mut commands = Vec::with_capacity(count);
+        for _ in 0..count {
+            let mut argv = Items::new();
+            packed.next(longest, |argument| argv.push(argument))?;
+            commands.push(argv);
+        }
+        return shared.commands(&commands);
     }
     let mut argv = Items::new();
     let mut ran = true;

@@ -15,10 +15,14 @@ use crate::ffi::handle_kind::HandleKind;
 use crate::ffi::options::lsmkv_options;
 #[cfg(feature = "remote")]
 use crate::ffi::remote::RemoteHandle;
+#[cfg(all(feature = "remote", feature = "server"))]
+use crate::ffi::shared::SharedHandle;
 use crate::ffi::slice::{Out, c_string};
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
 #[cfg(feature = "remote")]
 use crate::options::Options;
+#[cfg(all(feature = "remote", feature = "server"))]
+use crate::places::SharedStore;
 #[cfg(feature = "remote")]
 use crate::remote::Remote;
 use crate::txn::Db;
@@ -26,6 +30,9 @@ use crate::txn::Db;
 /// Opens the store in directory `path`, and creates it if the options allow. ":memory:" opens an
 /// empty store in memory. `options` may be NULL for the defaults, and may be freed or reused
 /// afterwards. *out receives the handle; close it with lsmkv_close.
+///
+/// With the option "shared" several processes may have the directory open at once. The first one
+/// holds the store, calls of the others run there, and when it ends another one takes over.
 ///
 /// The path may also be the address of a store in another process, or on another machine:
 /// "unix:///path/to/socket", "redis://host:port", or "redis-cluster://host,host" for a cluster.
@@ -36,7 +43,8 @@ use crate::txn::Db;
 /// or process has it open, which with read_only is no reason to fail: the store is read beside it,
 /// and lsmkv_refresh moves on; INCOMPATIBLE: not a store, or one of a newer version; FORKED: the
 /// process was forked while a store was open; CORRUPT, IO, FULL; of a remote store also TIMEOUT, and
-/// INVALID: the server refuses the login.
+/// INVALID: the server refuses the login; of a shared store also TIMEOUT: the process that holds it is
+/// silent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_open(
     path: *const c_char,
@@ -52,6 +60,10 @@ pub unsafe extern "C" fn lsmkv_open(
         let (path, options) = unsafe { (c_string("path", path)?, options.as_ref()) };
         if let Some(remote) = remote_store(path, options)? {
             out.set(handle::open(remote));
+            return Ok(LSMKV_OK);
+        }
+        if let Some(shared) = shared_store(path, options)? {
+            out.set(handle::open(shared));
             return Ok(LSMKV_OK);
         }
         fork::watch()?;
@@ -104,6 +116,30 @@ fn remote_store(path: &CStr, options: Option<&lsmkv_options>) -> Result<Option<H
         let _ = (address, options);
         let message =
             "the path is an address, and this library was built without the feature remote";
+        Err(Error::new(ErrorKind::Unsupported, message))
+    }
+}
+
+/// Opens a store that processes share, if the options say so.
+fn shared_store(path: &CStr, options: Option<&lsmkv_options>) -> Result<Option<HandleKind>> {
+    let Some(options) = options.map(|given| &given.options).filter(|options| options.shared) else {
+        return Ok(None);
+    };
+    let directory = directory("path", path)?;
+    #[cfg(all(feature = "remote", feature = "server"))]
+    {
+        fork::register()?;
+        let store = match fork::inherited_open_store() {
+            true => SharedStore::open_as_client(directory, options)?,
+            false => SharedStore::open(directory, options)?,
+        };
+        Ok(Some(HandleKind::Shared(SharedHandle::Root(store))))
+    }
+    #[cfg(not(all(feature = "remote", feature = "server")))]
+    {
+        let _ = (directory, options);
+        let message =
+            "shared needs the features remote and server, and this library was built without";
         Err(Error::new(ErrorKind::Unsupported, message))
     }
 }

@@ -13,34 +13,16 @@
 
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::handle;
+pub(super) use crate::sync::transit::Transit;
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// The number of opens and closes in progress. Their stores have threads, but no shell shows them.
-static IN_TRANSIT: AtomicUsize = AtomicUsize::new(0);
-
 /// Whether this process was forked from one with a store open.
 static FORKED_OPEN: AtomicBool = AtomicBool::new(false);
-
-/// An open or a close in progress, until it is dropped.
-pub(super) struct Transit(());
-
-impl Transit {
-    pub(super) fn begin() -> Self {
-        IN_TRANSIT.fetch_add(1, Ordering::SeqCst);
-        Self(())
-    }
-}
-
-impl Drop for Transit {
-    fn drop(&mut self) {
-        IN_TRANSIT.fetch_sub(1, Ordering::SeqCst);
-    }
-}
 
 /// The number of forks between the process that loaded the library and this one.
 #[inline]
@@ -51,7 +33,7 @@ pub(super) fn generation() -> u32 {
 /// Registers the fork handler, and fails if a fork has made opening unsafe. Every open of a store of
 /// this process calls it first.
 pub(super) fn watch() -> Result<()> {
-    if FORKED_OPEN.load(Ordering::Relaxed) {
+    if inherited_open_store() {
         return Err(Error::new(
             ErrorKind::Forked,
             "this process was forked while a store was open and cannot open one: open after an \
@@ -59,6 +41,12 @@ pub(super) fn watch() -> Result<()> {
         ));
     }
     register()
+}
+
+/// Whether this process was forked from one that had a store open. It may use stores of other
+/// processes, but must not open one itself.
+pub(super) fn inherited_open_store() -> bool {
+    FORKED_OPEN.load(Ordering::Relaxed)
 }
 
 /// Registers the fork handler, so that the handles of this process are dead in its children.
@@ -78,13 +66,13 @@ pub(super) fn register() -> Result<()> {
 extern "C" fn in_child() {
     let parents = GENERATION.fetch_add(1, Ordering::Relaxed);
     let open = handle::abandon_in_child(parents);
-    #[cfg(feature = "server")]
-    crate::server::for_each_descriptor(|descriptor| {
+    #[cfg(any(feature = "remote", feature = "server"))]
+    crate::sync::descriptors::for_each_descriptor(|descriptor| {
         // SAFETY: the child's copy of a socket that is listed as open. Only handles that are dead in
         // the child would use it.
         unsafe { libc::close(descriptor) };
     });
-    if open || IN_TRANSIT.load(Ordering::SeqCst) > 0 {
+    if open || Transit::any() {
         FORKED_OPEN.store(true, Ordering::Relaxed);
     }
 }

@@ -15,8 +15,7 @@
 use std::collections::VecDeque;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-
-use parking_lot::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::fork;
@@ -58,7 +57,8 @@ struct Pool {
     gates: Vec<&'static Gate>,
 }
 
-/// The pool of this process; NULL until the first use.
+/// The pool of this process; NULL until the first use. The lock is the standard library's: a child
+/// that was forked while a store was open may wait for it, unlike for parking_lot's.
 static POOL: AtomicPtr<Mutex<Pool>> = AtomicPtr::new(null_mut());
 
 /// A call inside a handle. The handle is not freed before this value is dropped.
@@ -73,7 +73,7 @@ impl Entered {
 /// Puts a database, or another kind of handle, into a shell for C.
 pub(super) fn open(kind: HandleKind) -> *mut lsmkv_db {
     let (shell, gate) = {
-        let mut pool = pool().lock();
+        let mut pool = pool();
         (pool.shell(), pool.gate())
     };
     shell.forks.store(fork::generation(), Ordering::Relaxed);
@@ -102,7 +102,7 @@ pub(super) unsafe fn close(db: *mut lsmkv_db) -> Result<Box<HandleKind>> {
     let (shell, generation) = unsafe { shell_of(db)? };
     let taken = shell.slot.take(generation, HandleKind::announce_close);
     let (kind, gate) = taken.ok_or_else(closed)?;
-    let mut pool = pool().lock();
+    let mut pool = pool();
     pool.gates.push(gate);
     pool.resting.push_back(shell);
     Ok(kind)
@@ -158,7 +158,7 @@ fn closed() -> Error {
     )
 }
 
-fn pool() -> &'static Mutex<Pool> {
+fn pool() -> MutexGuard<'static, Pool> {
     let mut pool = POOL.load(Ordering::Acquire);
     if pool.is_null() {
         let made = Box::into_raw(Box::new(Mutex::new(Pool::default())));
@@ -172,7 +172,8 @@ fn pool() -> &'static Mutex<Pool> {
         }
     }
     // SAFETY: not NULL, and the one pool that was stored is never freed.
-    unsafe { &*pool }
+    let pool = unsafe { &*pool };
+    pool.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Pool {

@@ -14,6 +14,8 @@ use crate::commands::{Batch, Reply, ReplySink, Session};
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "remote")]
 use crate::ffi::remote::RemoteHandle;
+#[cfg(all(feature = "remote", feature = "server"))]
+use crate::ffi::shared::SharedHandle;
 use crate::ffi::slice::misuse;
 use crate::ffi::target::{CommandTarget, Elsewhere};
 use crate::keyspace::limits::Limits;
@@ -47,6 +49,9 @@ pub(super) enum HandleKind {
     /// What runs in another process.
     #[cfg(feature = "remote")]
     Remote(RemoteHandle),
+    /// What runs in the process that holds a shared store.
+    #[cfg(all(feature = "remote", feature = "server"))]
+    Shared(SharedHandle),
     /// Made by lsmkv_serve.
     #[cfg(feature = "server")]
     Server(RunningServer),
@@ -68,6 +73,10 @@ impl HandleKind {
         if let Self::Remote(remote) = self {
             return remote.select(number).map(Self::Remote);
         }
+        #[cfg(all(feature = "remote", feature = "server"))]
+        if let Self::Shared(shared) = self {
+            return shared.select(number).map(Self::Shared);
+        }
         self.with_database(|db| Ok(Self::new_view(&db.select(number)?)))
     }
 
@@ -76,6 +85,10 @@ impl HandleKind {
         #[cfg(feature = "remote")]
         if let Self::Remote(remote) = self {
             return remote.new_session().map(Self::Remote);
+        }
+        #[cfg(all(feature = "remote", feature = "server"))]
+        if let Self::Shared(shared) = self {
+            return Ok(Self::Shared(shared.new_session()));
         }
         self.with_database(|db| {
             let (waits, inbox) = (Arc::<HandleWaits>::default(), Arc::<Inbox>::default());
@@ -92,6 +105,10 @@ impl HandleKind {
         #[cfg(feature = "remote")]
         if let Self::Remote(remote) = self {
             return remote.new_batch(strict).map(Self::Remote);
+        }
+        #[cfg(all(feature = "remote", feature = "server"))]
+        if let Self::Shared(shared) = self {
+            return shared.new_batch(strict).map(Self::Shared);
         }
         self.with_database(|db| {
             let batch = if strict { db.batch().strict() } else { db.batch() };
@@ -125,6 +142,8 @@ impl HandleKind {
                 remote.check_typed()?;
                 body(&CommandTarget::elsewhere(remote.limits(), remote))
             }
+            #[cfg(all(feature = "remote", feature = "server"))]
+            Self::Shared(shared) => shared.run(body),
             #[cfg(feature = "server")]
             Self::Server(_) => Err(is_server()),
         }
@@ -144,6 +163,8 @@ impl HandleKind {
             }
             #[cfg(feature = "remote")]
             Self::Remote(remote) => return remote.command(argv, sink),
+            #[cfg(all(feature = "remote", feature = "server"))]
+            Self::Shared(shared) => return shared.command(argv, sink),
             #[cfg(feature = "server")]
             Self::Server(_) => return Err(is_server()),
         }
@@ -164,6 +185,8 @@ impl HandleKind {
             }
             #[cfg(feature = "remote")]
             Self::Remote(remote) => body(&mut |argv, sink| remote.command(argv, sink)),
+            #[cfg(all(feature = "remote", feature = "server"))]
+            Self::Shared(shared) => body(&mut |argv, sink| shared.command(argv, sink)),
             #[cfg(feature = "server")]
             Self::Server(_) => Err(is_server()),
         }
@@ -178,11 +201,22 @@ impl HandleKind {
         }
     }
 
+    /// What runs in the process that holds a shared store, if the handle does.
+    #[cfg(all(feature = "remote", feature = "server"))]
+    pub(super) fn shared(&self) -> Option<&SharedHandle> {
+        match self {
+            Self::Shared(shared) => Some(shared),
+            _ => None,
+        }
+    }
+
     /// The limits of keys and values.
     pub(super) fn limits(&self) -> Limits {
         match self {
             #[cfg(feature = "remote")]
             Self::Remote(remote) => remote.limits(),
+            #[cfg(all(feature = "remote", feature = "server"))]
+            Self::Shared(shared) => shared.limits(),
             local => local.store().map_or(Limits { key: 0, value: 0 }, Db::limits),
         }
     }
@@ -193,6 +227,8 @@ impl HandleKind {
     fn check_open(&self) -> Result<()> {
         match self {
             Self::Root(_) => Ok(()),
+            #[cfg(all(feature = "remote", feature = "server"))]
+            Self::Shared(SharedHandle::Root(_)) => Ok(()),
             other => other.store().map_or(Ok(()), Db::check_open),
         }
     }
@@ -206,6 +242,8 @@ impl HandleKind {
             Self::Transaction(transaction) => Some(transaction),
             #[cfg(feature = "remote")]
             Self::Remote(_) => None,
+            #[cfg(all(feature = "remote", feature = "server"))]
+            Self::Shared(shared) => shared.held(),
             #[cfg(feature = "server")]
             Self::Server(_) => None,
         }
@@ -221,6 +259,8 @@ impl HandleKind {
             // Its own limits are those of the connection.
             #[cfg(feature = "remote")]
             (Self::Remote(remote), _) => remote.batch()?.commit(),
+            #[cfg(all(feature = "remote", feature = "server"))]
+            (Self::Shared(shared), limit) => shared.commit(limit),
             _ => Err(no_transaction()),
         }
     }
@@ -232,6 +272,8 @@ impl HandleKind {
             Self::Batch { batch, .. } => alone(batch)?.commit_async(),
             #[cfg(feature = "remote")]
             Self::Remote(remote) => Err(remote.unsupported("a ticket")),
+            #[cfg(all(feature = "remote", feature = "server"))]
+            Self::Shared(shared) => Err(shared.unsupported("a ticket")),
             _ => Err(no_transaction()),
         }
     }
@@ -249,6 +291,11 @@ impl HandleKind {
                 remote.batch()?.clear();
                 Ok(())
             }
+            #[cfg(all(feature = "remote", feature = "server"))]
+            Self::Shared(shared) => {
+                shared.batch()?.clear();
+                Ok(())
+            }
             _ => Err(no_transaction()),
         }
     }
@@ -258,6 +305,11 @@ impl HandleKind {
         #[cfg(feature = "remote")]
         if let Self::Remote(remote) = self {
             remote.batch()?.clear();
+            return Ok(());
+        }
+        #[cfg(all(feature = "remote", feature = "server"))]
+        if let Self::Shared(shared) = self {
+            shared.batch()?.clear();
             return Ok(());
         }
         self.batch()?.clear();
@@ -274,10 +326,23 @@ impl HandleKind {
         }
     }
 
+    /// Sets the priority of the commands that a batch stores from now on.
+    pub(super) fn batch_priority(&self, priority: i32) -> Result<()> {
+        #[cfg(all(feature = "remote", feature = "server"))]
+        if let Self::Shared(shared) = self {
+            shared.batch()?.priority(priority);
+            return Ok(());
+        }
+        self.batch()?.priority(priority);
+        Ok(())
+    }
+
     /// Fails once the store is closed, and on a batch, which runs nothing.
     pub(super) fn runs_commands(&self) -> Result<()> {
         match self {
             Self::Batch { .. } => self.session().map(drop),
+            #[cfg(all(feature = "remote", feature = "server"))]
+            Self::Shared(shared) => shared.session().map(drop),
             other => other.check_open(),
         }
     }
@@ -300,6 +365,10 @@ impl HandleKind {
         if let Some(remote) = self.remote() {
             return remote.session()?.wait(deadline);
         }
+        #[cfg(all(feature = "remote", feature = "server"))]
+        if let Some(shared) = self.shared() {
+            return shared.session()?.wait(deadline);
+        }
         self.session()?.wait(deadline)
     }
 
@@ -308,6 +377,10 @@ impl HandleKind {
         #[cfg(feature = "remote")]
         if let Some(remote) = self.remote() {
             return remote.session()?.message_descriptor();
+        }
+        #[cfg(all(feature = "remote", feature = "server"))]
+        if let Some(shared) = self.shared() {
+            return shared.session()?.message_descriptor();
         }
         self.session()?.message_descriptor()
     }
@@ -323,6 +396,8 @@ impl HandleKind {
             Self::View(db) => db.end_own_waits(),
             #[cfg(feature = "remote")]
             Self::Remote(remote) => remote.announce_close(),
+            #[cfg(all(feature = "remote", feature = "server"))]
+            Self::Shared(shared) => shared.announce_close(),
             _ => {}
         }
     }
@@ -331,6 +406,8 @@ impl HandleKind {
     pub(super) fn close(self) -> Result<()> {
         match self {
             Self::Root(db) => db.close(),
+            #[cfg(all(feature = "remote", feature = "server"))]
+            Self::Shared(shared) => shared.close(),
             #[cfg(feature = "server")]
             Self::Server(server) => {
                 server.stop();
@@ -343,9 +420,15 @@ impl HandleKind {
     /// Abandons in a forked child what the parent must keep. Returns whether this was an open
     /// store.
     pub(super) fn abandon_in_child(&self) -> bool {
-        let Self::Root(db) = self else { return false };
-        db.abandon_in_child();
-        true
+        match self {
+            Self::Root(db) => {
+                db.abandon_in_child();
+                true
+            }
+            #[cfg(all(feature = "remote", feature = "server"))]
+            Self::Shared(shared) => shared.abandon_in_child(),
+            _ => false,
+        }
     }
 }
 

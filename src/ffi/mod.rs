@@ -30,6 +30,8 @@ mod reply;
 mod reply_writer;
 mod server;
 mod session;
+#[cfg(all(feature = "remote", feature = "server"))]
+mod shared;
 mod slice;
 mod slot;
 mod status;

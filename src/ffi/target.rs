@@ -35,6 +35,11 @@ pub(super) trait Elsewhere {
     /// The reason why there is no database of this process.
     fn no_database(&self) -> Error;
 
+    /// Does upkeep there, such as FLUSH.
+    fn upkeep(&self, _what: &str, _argument: &[u8]) -> Result<Reply> {
+        Err(self.no_database())
+    }
+
     /// Shows what others have written by now.
     fn refresh(&self) -> Result<()> {
         Err(self.no_database())
@@ -70,6 +75,14 @@ impl<'a> CommandTarget<'a> {
         match self.place {
             Place::Here(db) => Ok(db),
             Place::Elsewhere(place) => Err(place.no_database()),
+        }
+    }
+
+    /// Does upkeep such as FLUSH where the store is, if that is elsewhere; `None` if it is here.
+    pub(super) fn upkeep_elsewhere(&self, what: &str, argument: &[u8]) -> Result<Option<Reply>> {
+        match self.place {
+            Place::Here(_) => Ok(None),
+            Place::Elsewhere(place) => place.upkeep(what, argument).map(Some),
         }
     }
 

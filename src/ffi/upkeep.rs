@@ -3,11 +3,12 @@
 #![expect(unsafe_code, reason = "enters handles given by C")]
 
 use std::ffi::c_char;
+use std::os::unix::ffi::OsStrExt;
 use std::ptr::null_mut;
 
 use crate::admin::{Stat, StatValue};
 use crate::commands::{Head, ReplySink};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ffi::boundary::read_call;
 use crate::ffi::db::directory;
 use crate::ffi::err::lsmkv_err;
@@ -15,6 +16,8 @@ use crate::ffi::handle::lsmkv_db;
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::{Out, c_string};
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
+use crate::ffi::target::CommandTarget;
+use crate::txn::Db;
 
 /// Makes every write that has returned durable, whatever the sync mode.
 ///
@@ -22,7 +25,7 @@ use crate::ffi::status::{LSMKV_OK, lsmkv_status};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_sync(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller's promises about db and err.
-    unsafe { read_call(db, err, |target| done(target.db()?.sync())) }
+    unsafe { read_call(db, err, |target| upkeep(target, "SYNC", Db::sync)) }
 }
 
 /// Flushes the memtables to tables, and waits until that is done.
@@ -31,7 +34,7 @@ pub unsafe extern "C" fn lsmkv_sync(db: *mut lsmkv_db, err: *mut lsmkv_err) -> l
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_flush(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller's promises about db and err.
-    unsafe { read_call(db, err, |target| done(target.db()?.flush())) }
+    unsafe { read_call(db, err, |target| upkeep(target, "FLUSH", Db::flush)) }
 }
 
 /// Flushes, merges all tables, and returns when the old files and the old log are gone. This may
@@ -43,7 +46,7 @@ pub unsafe extern "C" fn lsmkv_flush(db: *mut lsmkv_db, err: *mut lsmkv_err) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_compact(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller's promises about db and err.
-    unsafe { read_call(db, err, |target| done(target.db()?.compact())) }
+    unsafe { read_call(db, err, |target| upkeep(target, "COMPACT", Db::compact)) }
 }
 
 /// Moves a store that was opened read_only beside a writer on to what the writer has committed by
@@ -67,7 +70,7 @@ pub unsafe extern "C" fn lsmkv_refresh(db: *mut lsmkv_db, err: *mut lsmkv_err) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_resume(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller's promises about db and err.
-    unsafe { read_call(db, err, |target| done(target.db()?.resume())) }
+    unsafe { read_call(db, err, |target| upkeep(target, "RESUME", Db::resume)) }
 }
 
 /// Copies the store to directory `dir`, which must not exist, by hard links on the same file
@@ -85,6 +88,12 @@ pub unsafe extern "C" fn lsmkv_checkpoint(
     unsafe {
         read_call(db, err, |target| {
             let dir = directory("dir", c_string("dir", dir)?)?;
+            if target.is_elsewhere() {
+                // There a relative path would mean another directory.
+                let dir = std::path::absolute(dir).map_err(|e| Error::io("look for", dir, &e))?;
+                target.upkeep_elsewhere("CHECKPOINT", dir.as_os_str().as_bytes())?;
+                return Ok(LSMKV_OK);
+            }
             done(target.db()?.checkpoint(dir))
         })
     }
@@ -106,6 +115,9 @@ pub unsafe extern "C" fn lsmkv_check(
         let report = Out::emptied(report, null_mut());
         read_call(db, err, |target| {
             let report = report.required("report")?;
+            if let Some(found) = target.upkeep_elsewhere("CHECK", b"")? {
+                return report.fill(|sink| found.write_to(sink));
+            }
             let problems = target.db()?.check()?;
             report.fill(|sink| {
                 sink.head(Head::Array, problems.len());
@@ -130,6 +142,9 @@ pub unsafe extern "C" fn lsmkv_stats(
         let out = Out::emptied(out, null_mut());
         read_call(db, err, |target| {
             let out = out.required("out")?;
+            if let Some(found) = target.upkeep_elsewhere("STATS", b"")? {
+                return out.fill(|sink| found.write_to(sink));
+            }
             let figures = target.db()?.stats()?;
             out.fill(|sink| {
                 sink.head(Head::Map, figures.len());
@@ -144,6 +159,18 @@ fn write_figure(figure: &Stat, sink: &mut dyn ReplySink) {
     match figure.value {
         StatValue::Count(count) => sink.integer(i64::try_from(count).unwrap_or(i64::MAX)),
         StatValue::Ratio(ratio) => sink.double(ratio),
+    }
+}
+
+/// Does upkeep that replies nothing.
+fn upkeep(
+    target: &CommandTarget<'_>,
+    what: &str,
+    here: impl FnOnce(&Db) -> Result<()>,
+) -> Result<lsmkv_status> {
+    match target.upkeep_elsewhere(what, b"")? {
+        Some(_) => Ok(LSMKV_OK),
+        None => done(here(target.db()?)),
     }
 }
 

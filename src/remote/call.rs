@@ -58,6 +58,10 @@ impl<'a> Call<'a> {
 
     /// How long the command waits at the server, if it is one that waits.
     pub(super) fn wait(&self) -> Option<Wait> {
+        // It takes as long as it takes.
+        if matches!(self.argv, [b"LSMKV.SHARED", b"UPKEEP", ..]) {
+            return Some(Wait::Forever);
+        }
         let entry = self.entry.filter(|entry| entry.blocks())?;
         // BLMPOP and BZMPOP name their time first, all others last.
         let place = if entry.command.name.ends_with("MPOP") { 1 } else { self.argv.len() - 1 };

@@ -5,6 +5,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::address::Endpoint;
@@ -15,6 +16,7 @@ use super::socket::Socket;
 use super::transport::Transport;
 use crate::commands::{Reply, ReplyBuilder, ReplySink};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::descriptors::Listed;
 use crate::tls::{ClientTls, explain_server};
 
 /// The bytes for commands that are kept across calls.
@@ -28,6 +30,8 @@ pub(super) struct Login {
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     pub(super) database: u32,
+    /// The process behind the connection, if it must be the holder of a shared store.
+    pub(super) holder: Option<SeenHolder>,
     /// Whether a server that speaks RESP2 alone will do.
     pub(super) any_protocol: bool,
     pub(super) connect_limit: Duration,
@@ -35,6 +39,18 @@ pub(super) struct Login {
     pub(super) reply_limit: Option<Duration>,
     /// The longest value that is accepted.
     pub(super) longest_value: u64,
+}
+
+/// The process that was last found to hold a shared store.
+pub(super) type SeenHolder = Arc<Mutex<Option<Holder>>>;
+
+/// The holder of a shared store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    /// The number of the process.
+    pub(crate) process: u32,
+    /// A number that differs each time that a process becomes the holder.
+    pub(crate) generation: i64,
 }
 
 /// A call that failed, and whether the server may have run it.
@@ -61,6 +77,8 @@ impl CallFailure {
 /// An open connection.
 #[derive(Debug)]
 pub(super) struct Connection {
+    /// Closes the copy of a forked child. Dropped before the socket.
+    _listed: Listed,
     transport: Transport,
     reader: ReplyReader,
     /// Commands that are not written yet.
@@ -70,6 +88,7 @@ pub(super) struct Connection {
     /// The limit that the socket has now.
     read_limit: Option<Duration>,
     broken: bool,
+    wrote_any: bool,
 }
 
 impl Connection {
@@ -96,6 +115,7 @@ impl Connection {
             .map_err(|e| failed(&e))?;
         let limit = Some(login.connect_limit);
         let mut connection = Self {
+            _listed: Listed::new(transport.socket().descriptor()),
             transport,
             reader: ReplyReader::new(login.longest_value),
             out: Vec::new(),
@@ -103,6 +123,7 @@ impl Connection {
             reply_limit: limit,
             read_limit: limit,
             broken: false,
+            wrote_any: false,
         };
         connection.log_in(login)?;
         connection.reply_limit = login.reply_limit;
@@ -139,14 +160,41 @@ impl Connection {
             }
             outcome => outcome?,
         }
+        if let Some(seen) = &login.holder {
+            let holder = self.greet_holder()?;
+            *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(holder);
+        }
         if login.database == 0 {
             return Ok(());
         }
         let number = login.database.to_string();
         self.handshake(&[b"SELECT", number.as_bytes()], |text| {
             let message = format!("{peer} has no database {number}: {text}");
-            Error::new(server_error(text).kind(), message)
+            let shared = login.holder.is_some();
+            let kind = if shared { ErrorKind::OutOfRange } else { server_error(text).kind() };
+            Error::new(kind, message)
         })
+    }
+
+    /// Asks which process holds the shared store behind the connection.
+    fn greet_holder(&mut self) -> Result<Holder> {
+        let reply =
+            self.query(&[b"LSMKV.SHARED", b"HELLO"]).map_err(|error| match error.kind() {
+                ErrorKind::Io | ErrorKind::Timeout => error,
+                _ => self.no_holder(),
+            })?;
+        if let Reply::Array(words) = &reply
+            && let [Reply::Int(process), Reply::Int(generation)] = words.as_slice()
+            && let Ok(process) = u32::try_from(*process)
+        {
+            return Ok(Holder { process, generation: *generation });
+        }
+        Err(self.no_holder())
+    }
+
+    fn no_holder(&self) -> Error {
+        let message = format!("{} is a server, but no holder of a shared store", self.peer);
+        Error::new(ErrorKind::Incompatible, message)
     }
 
     fn handshake(&mut self, argv: &[&[u8]], refused: impl FnOnce(&str) -> Error) -> Result<()> {
@@ -192,13 +240,34 @@ impl Connection {
 
     /// Writes the commands.
     pub(super) fn send(&mut self) -> Result<()> {
-        let sent = self.transport.write_all(&self.out).and_then(|()| self.transport.flush());
+        let sent = self.write_out();
         self.out.clear();
         self.out.shrink_to(KEPT_BYTES);
         sent.map_err(|error| {
             self.broken = true;
             self.io(&error)
         })
+    }
+
+    fn write_out(&mut self) -> std::io::Result<()> {
+        let mut rest = self.out.as_slice();
+        while !rest.is_empty() {
+            match self.transport.write(rest) {
+                Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    self.wrote_any = true;
+                    rest = rest.get(written..).unwrap_or_default();
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.transport.flush()
+    }
+
+    /// Whether any byte was written since this was last asked.
+    pub(super) fn take_wrote_any(&mut self) -> bool {
+        std::mem::take(&mut self.wrote_any)
     }
 
     /// Reads what comes next: the reply to the oldest command without one, or a message.
@@ -247,6 +316,11 @@ impl Connection {
     /// Whether an idle connection is still open.
     pub(super) fn is_idle(&mut self) -> bool {
         self.is_usable() && self.transport.is_idle()
+    }
+
+    /// Whether the server has closed the connection, or it failed.
+    pub(super) fn is_ended(&self) -> bool {
+        self.broken || self.socket().is_ended()
     }
 
     pub(super) fn socket(&self) -> &Socket {

@@ -26,14 +26,15 @@ mod socket;
 mod transport;
 mod waits;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 pub use address::{Address, Endpoint, Place};
 pub use batch::RemoteBatch;
 use call::Call;
 use cluster::Cluster;
-use connection::{CallFailure, Connection, Login};
+pub(crate) use connection::Holder;
+use connection::{CallFailure, Connection, Login, SeenHolder};
 use frame::Frame;
 use pool::Pool;
 pub use session::RemoteSession;
@@ -75,6 +76,18 @@ struct Shared {
     waits: Arc<Waits>,
     /// Those of the store, whose close ends all.
     store_waits: Arc<Waits>,
+    /// The process that was last found to hold the store, if processes share it.
+    holder: Option<SeenHolder>,
+}
+
+/// Why a command has no reply.
+#[derive(Debug)]
+pub(crate) enum Unanswered {
+    /// The server is gone, and the command can be given to another one: it was not sent, or only
+    /// reads.
+    Gone(Error),
+    /// It must not be repeated.
+    Failed(Error),
 }
 
 #[derive(Debug)]
@@ -100,15 +113,26 @@ impl Remote {
     fn open_address(address: Address, options: &Options, any_protocol: bool) -> Result<Self> {
         options.validate()?;
         let waits = Arc::<Waits>::default();
-        Self::connect(address, options, any_protocol, Arc::clone(&waits), waits)
+        let remote = Self::made(address, options, any_protocol, None, (Arc::clone(&waits), waits))?;
+        remote.greet()?;
+        Ok(remote)
     }
 
-    fn connect(
+    /// The store whose holder listens on a Unix socket. It connects when it is used.
+    pub(crate) fn of_holder(socket: &str, options: &Options) -> Result<Self> {
+        let place = Place::Server(Endpoint::Unix(socket.to_owned()));
+        let address = Address { place, tls: false, user: None, password: None, database: None };
+        let waits = Arc::<Waits>::default();
+        Self::made(address, options, false, Some(Arc::default()), (Arc::clone(&waits), waits))
+    }
+
+    /// Makes the handle; `waits` are its own and those of the store.
+    fn made(
         address: Address,
         options: &Options,
         any_protocol: bool,
-        waits: Arc<Waits>,
-        store_waits: Arc<Waits>,
+        holder: Option<SeenHolder>,
+        (waits, store_waits): (Arc<Waits>, Arc<Waits>),
     ) -> Result<Self> {
         let limits = Limits { key: options.max_key_bytes, value: options.max_value_bytes };
         let milliseconds = |number| (number > 0).then(|| Duration::from_millis(number));
@@ -118,23 +142,43 @@ impl Remote {
             user: address.user.clone(),
             password: address.password.clone(),
             database: address.database.unwrap_or(0),
+            holder: holder.clone(),
             any_protocol,
             connect_limit: Duration::from_millis(options.connect_timeout_ms),
             reply_limit: milliseconds(options.reply_timeout_ms),
             longest_value: limits.value,
         };
         let servers = match &address.place {
-            Place::Server(endpoint) => {
-                let pool = Pool::new(endpoint.clone(), login);
-                // A wrong address or password shows at the open.
-                pool.give_back(pool.take()?);
-                Servers::One(pool)
-            }
+            Place::Server(endpoint) => Servers::One(Pool::new(endpoint.clone(), login)),
             Place::Cluster(nodes) => Servers::Cluster(Cluster::open(nodes.clone(), login)?),
         };
         let options = options.clone();
-        let shared = Shared { address, options, any_protocol, limits, servers, waits, store_waits };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self {
+            shared: Arc::new(Shared {
+                address,
+                options,
+                any_protocol,
+                limits,
+                servers,
+                waits,
+                store_waits,
+                holder,
+            }),
+        })
+    }
+
+    /// Connects, so that a wrong address or password shows at once.
+    pub(crate) fn greet(&self) -> Result<()> {
+        if let Servers::One(pool) = &self.shared.servers {
+            pool.give_back(pool.take()?);
+        }
+        Ok(())
+    }
+
+    /// Connects to a server that has not ended.
+    pub(crate) fn attempt_greeting(&self) -> std::result::Result<(), Unanswered> {
+        self.shared.waits.check_open().map_err(Unanswered::Failed)?;
+        self.greet().map_err(unconnected)
     }
 
     /// Another database of the same store.
@@ -143,11 +187,25 @@ impl Remote {
             let message = format!("a cluster has database 0 alone, and no database {number}");
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        let address = Address { database: Some(number), ..self.shared.address.clone() };
-        let store_waits = Arc::clone(&self.shared.store_waits);
-        let waits = store_waits.of_handle()?;
-        let any = self.shared.any_protocol;
-        Self::connect(address, &self.shared.options, any, waits, store_waits)
+        let other = self.select_later(number)?;
+        other.greet()?;
+        Ok(other)
+    }
+
+    /// Another database of the same store, which connects when it is used.
+    pub(crate) fn select_later(&self, number: u32) -> Result<Self> {
+        let shared = &self.shared;
+        let address = Address { database: Some(number), ..shared.address.clone() };
+        let store_waits = Arc::clone(&shared.store_waits);
+        let waits = (store_waits.of_handle()?, store_waits);
+        let holder = shared.holder.clone();
+        Self::made(address, &shared.options, shared.any_protocol, holder, waits)
+    }
+
+    /// The process that was last found to hold the store, if processes share it.
+    pub(crate) fn holder(&self) -> Option<Holder> {
+        let seen = self.shared.holder.as_ref()?;
+        *seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The limits of keys and values that are sent.
@@ -182,6 +240,84 @@ impl Remote {
         sink: &mut dyn ReplySink,
     ) -> Result<()> {
         self.run(&Call { argv, entry: Some(entry) }, sink)?.into_result()
+    }
+
+    /// Runs a command once, at a server that has not ended, and writes its reply to `sink`. An error
+    /// of the command is a failure if its entry is given, else a reply.
+    pub(crate) fn attempt(
+        &self,
+        entry: Option<&'static Entry>,
+        argv: &[&[u8]],
+        sink: &mut dyn ReplySink,
+    ) -> std::result::Result<(), Unanswered> {
+        match entry {
+            Some(_) => self.attempt_call(&Call { argv, entry }, true, sink),
+            None => self.attempt_call(&Call::of(argv), false, sink),
+        }
+    }
+
+    /// Runs a command that only the holder of a shared store knows, once. Its error is a failure.
+    pub(crate) fn attempt_private(
+        &self,
+        argv: &[&[u8]],
+        sink: &mut dyn ReplySink,
+    ) -> std::result::Result<(), Unanswered> {
+        self.attempt_call(&Call { argv, entry: None }, true, sink)
+    }
+
+    fn attempt_call(
+        &self,
+        call: &Call<'_>,
+        errors_fail: bool,
+        sink: &mut dyn ReplySink,
+    ) -> std::result::Result<(), Unanswered> {
+        let Servers::One(pool) = &self.shared.servers else {
+            return Err(Unanswered::Failed(Error::new(ErrorKind::Unsupported, "a cluster")));
+        };
+        self.shared.waits.check_open().map_err(Unanswered::Failed)?;
+        let wait = call.wait();
+        let mut connection = pool.take().map_err(unconnected)?;
+        let waiting = match wait {
+            Some(_) => {
+                let entered = self.shared.waits.enter(connection.socket());
+                Some(entered.map_err(Unanswered::Failed)?)
+            }
+            None => None,
+        };
+        let outcome = connection.call(call.argv, call.shape(), wait, sink);
+        drop(waiting);
+        match outcome {
+            Ok(Frame::Error(text)) => {
+                pool.give_back(connection);
+                match Error::from_line(&text) {
+                    Some(error) => return Err(Unanswered::Failed(error)),
+                    None if errors_fail => {
+                        return Err(Unanswered::Failed(server_error::server_error(&text)));
+                    }
+                    None => sink.error(&text),
+                }
+                Ok(())
+            }
+            Ok(_) => {
+                pool.give_back(connection);
+                Ok(())
+            }
+            Err(failure) => {
+                self.shared.waits.check_open().map_err(Unanswered::Failed)?;
+                Err(match failure {
+                    CallFailure::NotSent(error) if error.kind() == ErrorKind::Timeout => {
+                        Unanswered::Failed(error)
+                    }
+                    CallFailure::NotSent(error) => Unanswered::Gone(error),
+                    CallFailure::Lost(error)
+                        if call.only_reads() && error.kind() != ErrorKind::Timeout =>
+                    {
+                        Unanswered::Gone(error)
+                    }
+                    lost @ CallFailure::Lost(_) => Unanswered::Failed(lost.into_error()),
+                })
+            }
+        }
     }
 
     /// Runs several commands, as on a connection of their own. They are sent together; `each` is
@@ -289,5 +425,15 @@ impl Remote {
             Servers::Cluster(cluster) => Some(cluster),
             Servers::One(_) => None,
         }
+    }
+}
+
+/// Tells a server that is gone from one that refuses, or does not answer.
+fn unconnected(error: Error) -> Unanswered {
+    const REFUSED: [i32; 4] = [1, 13, 23, 24];
+    match error.kind() {
+        // No permission, and no descriptors left, do not get better by another holder.
+        ErrorKind::Io if !REFUSED.contains(&error.os_errno()) => Unanswered::Gone(error),
+        _ => Unanswered::Failed(error),
     }
 }

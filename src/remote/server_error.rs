@@ -48,6 +48,9 @@ const CODES: &[(&str, ErrorKind)] = &[
 
 /// The error that a server replied.
 pub(super) fn server_error(text: &str) -> Error {
+    if let Some(error) = Error::from_line(text) {
+        return error;
+    }
     let code = text.split(' ').next().unwrap_or_default();
     let coded = CODES.iter().find(|(known, _)| *known == code);
     let kind = coded.or_else(|| TEXTS.iter().find(|(known, _)| text.contains(known)));

@@ -13,7 +13,7 @@ use super::connection::{CallFailure, Connection};
 use super::frame::{Frame, Shape};
 use super::server_error::server_error;
 use super::waits::{Waiting, Waits};
-use super::{Remote, WINDOW};
+use super::{Remote, Unanswered, WINDOW, unconnected};
 use crate::commands::entry::Entry;
 use crate::commands::{Reply, ReplyBuilder, ReplySink, name_of};
 use crate::error::{Error, ErrorKind, Result};
@@ -30,6 +30,8 @@ pub struct RemoteSession {
     /// The channels, patterns and shard channels that are subscribed to.
     names: [BTreeSet<Bytes>; 3],
     in_multi: bool,
+    /// Whether the server may have seen any of the last call.
+    sent: bool,
     /// MULTI and WATCH on a cluster.
     transaction: Transaction,
     /// Whether the connection is as a new one: no other call may get it otherwise.
@@ -57,10 +59,31 @@ impl RemoteSession {
             messages: VecDeque::new(),
             names: Default::default(),
             in_multi: false,
+            sent: false,
             transaction: Transaction::default(),
             is_plain: true,
             waits,
         })
+    }
+
+    /// Connects, unless it is connected.
+    pub(crate) fn connect_now(&mut self) -> std::result::Result<(), Unanswered> {
+        self.connection().map(drop).map_err(unconnected)
+    }
+
+    /// Whether the connection that it had has ended.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.connection.as_ref().is_some_and(Connection::is_ended)
+    }
+
+    /// Whether the server may have seen any of the last call.
+    pub(crate) fn has_sent(&self) -> bool {
+        self.sent
+    }
+
+    /// Whether it is subscribed to anything.
+    pub(crate) fn is_subscribed(&self) -> bool {
+        self.names.iter().any(|names| !names.is_empty())
     }
 
     /// Whether commands are being queued.
@@ -118,6 +141,7 @@ impl RemoteSession {
         if let Some(cluster) = remote.cluster() {
             return self.pipeline_on(cluster, commands, sink, &mut each);
         }
+        self.sent = false;
         let mut ended = false;
         while !ended {
             let mut shapes = Vec::new();
@@ -179,7 +203,10 @@ impl RemoteSession {
         if shapes.is_empty() {
             return Ok(());
         }
-        self.connection()?.send()?;
+        let connection = self.connection()?;
+        let sent = connection.send();
+        self.sent |= connection.take_wrote_any();
+        sent?;
         for shape in shapes.drain(..) {
             let lost = |error| CallFailure::Lost(error).into_error();
             self.receive(shape, sink).map_err(lost)?.write_error(sink);
@@ -232,6 +259,7 @@ impl RemoteSession {
             }
         }
         let was_plain = self.is_plain;
+        self.sent = false;
         self.note(call);
         let waits = Arc::clone(&self.waits);
         let connection = self.connection()?;
@@ -247,6 +275,7 @@ impl RemoteSession {
             connection.push(call.argv);
             connection.send()?;
         }
+        self.sent = true;
         let received = loop {
             match self.connection()?.receive(call.shape(), wait, sink) {
                 Ok(Frame::Push(message)) => self.messages.push_back(message),
@@ -278,9 +307,11 @@ impl RemoteSession {
     ) -> Result<()> {
         self.is_plain = false;
         let slot = argv.get(1).filter(|_| word == "ssubscribe").map(|name| slot_of(name));
+        self.sent = false;
         let connection = self.connect(slot)?;
         connection.push(argv);
         connection.send()?;
+        self.sent = true;
         // Without names all subscriptions of the kind end, and there is one confirmation at least.
         let expected = match argv.len() {
             0 | 1 => self.names_of(word).len().max(1),

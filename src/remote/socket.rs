@@ -31,7 +31,7 @@ impl Socket {
                 stream.set_nodelay(true)?;
                 Ok(Self::Tcp(stream))
             }
-            Endpoint::Unix(path) => connect_unix(Path::new(path)).map(Self::Unix),
+            Endpoint::Unix(path) => connect_unix(Path::new(path), limit).map(Self::Unix),
         }
     }
 
@@ -75,6 +75,16 @@ impl Socket {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         let seen = rustix::net::recv(self.as_fd(), &mut byte, flags);
         matches!(seen, Err(rustix::io::Errno::AGAIN))
+    }
+
+    /// Whether the other side has closed the connection.
+    pub(super) fn is_ended(&self) -> bool {
+        let mut byte = [0];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        match rustix::net::recv(self.as_fd(), &mut byte, flags) {
+            Ok((read, _)) => read == 0,
+            Err(error) => error != rustix::io::Errno::AGAIN,
+        }
     }
 
     /// Waits until bytes have arrived, or the connection ended. Returns whether one is so.
@@ -146,15 +156,27 @@ fn connect_tcp(host: &str, port: u16, limit: Duration) -> io::Result<TcpStream> 
     Err(failure)
 }
 
-/// Connects to a socket at a path of any length: a long one is reached through its directory.
-fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+/// Connects to a socket at a path of any length: a long one is reached through its directory. The
+/// limit counts where the server has no room for another connection, as one that is stopped.
+fn connect_unix(path: &Path, limit: Duration) -> io::Result<UnixStream> {
     if path.as_os_str().as_bytes().len() <= LONGEST_PATH {
-        return UnixStream::connect(path);
+        return connect_near(path, limit);
     }
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let directory = std::fs::File::open(directory)?;
     let near = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    UnixStream::connect(Path::new(&near).join(name))
+    connect_near(&Path::new(&near).join(name), limit)
+}
+
+fn connect_near(path: &Path, limit: Duration) -> io::Result<UnixStream> {
+    use rustix::net::sockopt::{Timeout, set_socket_timeout};
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+    let flags = SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(limit))?;
+    let address = SocketAddrUnix::new(path)?;
+    rustix::io::retry_on_intr(|| rustix::net::connect(&socket, &address))?;
+    Ok(socket.into())
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::socket::Socket;
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::descriptors::Listed;
 
 /// The sockets of calls that wait.
 #[derive(Debug, Default)]
@@ -16,7 +17,7 @@ pub(crate) struct Waits {
 struct State {
     closed: bool,
     next: u64,
-    sockets: HashMap<u64, Socket>,
+    sockets: HashMap<u64, (Listed, Socket)>,
     /// Those of handles made from the store, which end with it.
     handles: Vec<Weak<Waits>>,
 }
@@ -46,7 +47,7 @@ impl Waits {
         }
         state.next += 1;
         let number = state.next;
-        state.sockets.insert(number, socket);
+        state.sockets.insert(number, (Listed::new(socket.descriptor()), socket));
         Ok(Waiting { waits: Arc::clone(self), number })
     }
 
@@ -67,7 +68,7 @@ impl Waits {
         let handles = {
             let mut state = self.state();
             state.closed = true;
-            state.sockets.values().for_each(Socket::shut_down);
+            state.sockets.values().for_each(|(_, socket)| socket.shut_down());
             std::mem::take(&mut state.handles)
         };
         handles.iter().filter_map(Weak::upgrade).for_each(|handle| handle.close());

@@ -4,7 +4,7 @@
 //! program's. Its threads block all signals, and its sockets raise no SIGPIPE.
 //!
 //! - `running`: starts and stops the server; `flusher`, `log`: its helper thread and its messages;
-//! - `address`: where it listens; `descriptors`: its sockets, for a forked child;
+//! - `address`: where it listens; `sharing`: the socket of a store that processes share;
 //! - `event_loop`, `connection`, `input_buffer`, `stream`: threads, connections and sockets;
 //! - `dispatch`, `command_table`, `commands`, `command_batch`, `session_call`: commands;
 //! - `transaction_queue`, `transaction`: MULTI and EXEC;
@@ -26,7 +26,6 @@ mod command_table;
 mod commands;
 mod connection;
 mod counters;
-mod descriptors;
 mod dispatch;
 mod error_reply;
 mod event_loop;
@@ -42,13 +41,15 @@ mod scripts;
 mod session_call;
 mod settings;
 mod shared;
+mod sharing;
 mod stream;
 mod subscribing;
 mod transaction;
 mod transaction_queue;
 
 pub use commands::process_bytes;
-pub(crate) use descriptors::for_each_descriptor;
+pub(crate) use commands::upkeep_reply;
 pub use log::Log;
 pub use running::{RunningServer, ServerConfig, tls_parameters};
+pub(crate) use sharing::socket_in;
 pub use stream::Listener;

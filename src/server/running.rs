@@ -19,6 +19,7 @@ use super::log::Log;
 use super::mailbox::Mailbox;
 use super::settings::Settings;
 use super::shared::Server;
+use super::sharing::Holder;
 use super::stream::Listener;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{ClientCertificates, Options, SyncMode};
@@ -99,6 +100,15 @@ impl RunningServer {
     /// Starts to serve a store.
     #[doc(hidden)]
     pub fn with_config(db: &Db, config: ServerConfig) -> Result<Self> {
+        Self::with_holder(db, config, None)
+    }
+
+    /// Starts to serve a store, to the processes that share it if there is a holder.
+    pub(super) fn with_holder(
+        db: &Db,
+        config: ServerConfig,
+        holder: Option<Holder>,
+    ) -> Result<Self> {
         servable(db)?;
         let addresses = config.listeners.iter().map(Listener::url).collect();
         let port = config.listeners.iter().find_map(Listener::port);
@@ -114,7 +124,9 @@ impl RunningServer {
         // The close of the handle that was given does not end the waits of clients.
         let own = own.with_waits(Arc::default());
         let threads = thread_count(config.threads);
-        let mut server = Server::new(own, settings, command_table(), threads, config.log);
+        let commands = command_table(holder.is_some());
+        let mut server = Server::new(own, settings, commands, threads, config.log);
+        server.holder = holder;
         server.allocator = config.allocator.unwrap_or(server.allocator);
         let server = Arc::new(server);
         if let Some(action) = config.on_stop {

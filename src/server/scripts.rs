@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use crate::commands::Reply;
 use crate::error::{Error, ErrorKind};
+use crate::txn::Db;
 use parking_lot::Mutex;
 
 use super::client::{BlockedState, Client};
@@ -83,10 +84,21 @@ pub(crate) fn run_script(
             Err(error) => return write_failure(server, &error, out),
         }
     }
-    run_on_thread(server, client, argv, out);
+    let words: Vec<Vec<u8>> = argv.iter().map(|word| word.to_vec()).collect();
+    run_on_thread(server, client, arguments_memory(argv.iter().copied()), out, move |db| {
+        let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        db.command(&argv).unwrap_or_else(|error| Reply::Error(error_text(&error)))
+    });
 }
 
-fn run_on_thread(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Writer<'_>) {
+/// Runs work that may take long on a thread of its own, while its client is blocked.
+pub(crate) fn run_on_thread(
+    server: &Server,
+    client: &mut Client,
+    memory_bytes: usize,
+    out: &mut Writer<'_>,
+    work: impl FnOnce(&Db) -> Reply + Send + 'static,
+) {
     let slow = &server.slow_scripts;
     let running = Running(Arc::clone(&slow.running));
     if slow.running.fetch_add(1, Relaxed) >= MAX_THREADS {
@@ -94,12 +106,9 @@ fn run_on_thread(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut
     }
     let (db, mailboxes) = (client.session.db().clone(), Arc::clone(&server.mailboxes));
     let (to, wait) = (client.info.handle, slow.next_wait.fetch_add(1, Relaxed));
-    let words: Vec<Vec<u8>> = argv.iter().map(|word| word.to_vec()).collect();
     let work = move || {
-        let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        let reply = match catch_unwind(AssertUnwindSafe(|| db.command(&argv))) {
-            Ok(Ok(reply)) => reply,
-            Ok(Err(error)) => Reply::Error(error_text(&error)),
+        let reply = match catch_unwind(AssertUnwindSafe(|| work(&db))) {
+            Ok(reply) => reply,
             Err(_) => {
                 let error = Error::new(ErrorKind::Panic, "a script panicked");
                 db.degrade(&error);
@@ -118,6 +127,6 @@ fn run_on_thread(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut
         script: Some(wait),
         deadline: None,
         timeout_reply: Reply::Nil,
-        memory_bytes: arguments_memory(argv.iter().copied()),
+        memory_bytes,
     });
 }

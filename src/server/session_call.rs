@@ -35,5 +35,9 @@ pub(crate) fn queue_in_session(
 /// Logs a failure of the store and writes the error reply.
 pub(crate) fn write_failure(server: &Server, error: &Error, out: &mut Writer<'_>) {
     server.note_failure(error);
-    out.error(&error_text(error));
+    match server.holder {
+        // The processes that share a store tell failures apart as in their own.
+        Some(_) => out.error(&error.to_line()),
+        None => out.error(&error_text(error)),
+    }
 }

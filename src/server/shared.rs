@@ -20,6 +20,7 @@ use super::mailbox::{Mailbox, Mailboxes, Message};
 use super::monitor::Monitors;
 use super::scripts::SlowScripts;
 use super::settings::Settings;
+use super::sharing::Holder;
 
 /// The server: store, settings, clients, statistics.
 pub(crate) struct Server {
@@ -43,6 +44,8 @@ pub(crate) struct Server {
     pub(crate) allocator: &'static str,
     /// Samples for INFO.
     pub(crate) keyspace: KeyspaceSampler,
+    /// The process that holds the store, if others share it.
+    pub(crate) holder: Option<Holder>,
     stopping: AtomicBool,
     /// What to do when the server stops.
     on_stop: Mutex<Option<Box<dyn FnOnce() + Send>>>,
@@ -77,6 +80,7 @@ impl Server {
             log,
             allocator: "libc",
             keyspace: KeyspaceSampler::default(),
+            holder: None,
             stopping: AtomicBool::new(false),
             on_stop: Mutex::default(),
             last_failure: Mutex::default(),

@@ -12,9 +12,9 @@ use mio::{Interest, Registry, Token};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-use super::descriptors::Listed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
+use crate::sync::descriptors::Listed;
 use crate::tls::{ClientFault, ServerTls, Session as TlsSession};
 
 /// The socket of a connection, in non-blocking mode.
@@ -253,6 +253,14 @@ impl Listener {
         let only_owner = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(path, only_owner).map_err(refused)?;
         Ok(own)
+    }
+
+    /// Takes a Unix socket that listens already, in non-blocking mode.
+    pub(crate) fn of_unix(
+        listener: std::os::unix::net::UnixListener,
+        path: PathBuf,
+    ) -> Result<Self> {
+        Ok(Self::new(ListenerSocket::Unix(UnixListener::from_std(listener), path)))
     }
 
     /// The address it listens on.

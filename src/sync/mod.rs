@@ -11,7 +11,10 @@ mod native;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use native::*;
 
+#[cfg(any(feature = "remote", feature = "server"))]
+pub(crate) mod descriptors;
 mod spawn;
+pub(crate) mod transit;
 pub(crate) use spawn::{spawn, without_signals};
 
 #[cfg(any(loom, shuttle))]

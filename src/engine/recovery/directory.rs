@@ -138,8 +138,8 @@ fn lock_existing(fs: &dyn FileSystem, dir: &Path) -> Result<Locked> {
 }
 
 /// How several processes use one store.
-const SHARE: &str = "read beside it with read_only=on, or let it serve the store (lsmkv_serve, lsmkv serve) to others, \
-     which open its address";
+const SHARE: &str = "open it with shared=on in every process, read beside it with read_only=on, or let it serve the \
+     others (lsmkv_serve, lsmkv serve)";
 
 /// Locks the directory of a store for reading, and creates nothing.
 pub(crate) fn lock_to_read(fs: &dyn FileSystem, dir: &Path) -> Result<Option<Box<dyn LockGuard>>> {

@@ -12,11 +12,14 @@ mod connection;
 mod debug;
 mod info;
 mod persistence;
+mod sharing;
 mod subcommand;
 mod table;
+mod upkeep;
 
 pub use info::process_bytes;
 pub(crate) use table::{command_table, run};
+pub(crate) use upkeep::upkeep_reply;
 
 use super::client::Client;
 use super::shared::Server;

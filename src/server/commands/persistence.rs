@@ -34,6 +34,10 @@ pub(super) fn shutdown(call: &mut Call<'_, '_>) {
     if !call.rest(1).iter().all(known) {
         return call.out.error("ERR syntax error");
     }
+    if call.server.holder.is_some() {
+        let text = "ERR the store is shared: it ends when the processes that use it close it";
+        return call.out.error(text);
+    }
     call.client.close_state = CloseState::AfterReplies;
     call.server.stop();
 }

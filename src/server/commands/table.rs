@@ -1,6 +1,8 @@
 //! The table of the server's own commands. Each row names its handler.
 
-use super::{Call, client, command, compatibility, config, connection, debug, info, persistence};
+use super::{
+    Call, client, command, compatibility, config, connection, debug, info, persistence, sharing,
+};
 use crate::server::command_table::{CommandEntry, CommandKind, CommandTable};
 
 type Run = fn(&mut Call<'_, '_>);
@@ -60,11 +62,14 @@ impl ServerCommand {
     }
 }
 
-/// Every command that clients can call.
-pub(crate) fn command_table() -> CommandTable {
+/// Every command that clients can call. `shared`: the clients are processes that share the store,
+/// and may call what others do not even find.
+pub(crate) fn command_table(shared: bool) -> CommandTable {
     let mut table = CommandTable::of_library();
     for (index, row) in SERVER_COMMANDS.iter().enumerate() {
-        table.add(row.name, row.entry(index));
+        if shared || row.name != sharing::NAME {
+            table.add(row.name, row.entry(index));
+        }
     }
     table
 }
@@ -154,6 +159,14 @@ const SERVER_COMMANDS: &[ServerCommand] = &[
     ),
     ServerCommand::new("LOLWUT", -1, "[VERSION version]", "The version.", compatibility::lolwut),
     ServerCommand::new(
+        sharing::NAME,
+        -2,
+        "HELLO | BATCH bytes | UPKEEP what [directory]",
+        "What the processes that share a store ask its holder for.",
+        sharing::shared,
+    )
+    .refused_in_multi(),
+    ServerCommand::new(
         "MONITOR",
         1,
         "",
@@ -205,14 +218,14 @@ mod tests {
 
     #[test]
     fn commands_of_the_server_are_found_beside_those_of_the_library() {
-        let table = command_table();
+        let table = command_table(false);
         assert_eq!(table.find(b"BLPOP").unwrap().name, "blpop");
         assert_eq!(table.find(b"get").unwrap().name, "get");
     }
 
     #[test]
     fn commands_that_set_up_a_connection_never_count_as_long() {
-        let table = command_table();
+        let table = command_table(false);
         let long = |name: &str| table.find(name.as_bytes()).unwrap().can_take_long();
         for name in
             ["HELLO", "AUTH", "CLIENT", "SELECT", "SUBSCRIBE", "PSUBSCRIBE", "MULTI", "PING"]
@@ -226,7 +239,7 @@ mod tests {
 
     #[test]
     fn keys_of_blocking_commands_are_found() {
-        let table = command_table();
+        let table = command_table(false);
         let keys = |line: &str| {
             let argv: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
             let keys = table.find(argv[0]).unwrap().keys_in(&argv);

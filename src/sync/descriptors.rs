@@ -1,4 +1,4 @@
-//! The sockets of all servers of this process, by descriptor.
+//! The sockets of this process, by descriptor: those of servers, and connections to stores elsewhere.
 //!
 //! A forked child has copies of them. As long as it keeps them, the port stays taken after its
 //! parent has gone, and clients wait for replies that nobody sends. So the handler that runs in the
@@ -22,10 +22,10 @@ static OPEN: [OnceLock<Box<Chunk>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS
 
 /// A descriptor on the list, until this is dropped. It is dropped before the socket.
 #[derive(Debug)]
-pub(super) struct Listed(RawFd);
+pub(crate) struct Listed(RawFd);
 
 impl Listed {
-    pub(super) fn new(descriptor: RawFd) -> Self {
+    pub(crate) fn new(descriptor: RawFd) -> Self {
         if let Some((chunk, word, bit)) = place(descriptor) {
             let chunk = OPEN.get(chunk).map(|chunk| chunk.get_or_init(empty_chunk));
             if let Some(word) = chunk.and_then(|chunk| chunk.get(word)) {

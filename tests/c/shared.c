@@ -1,0 +1,163 @@
+/*
+ * A store that several processes share. The program leaves SIGPIPE at its default, which ends it.
+ */
+#include "redis.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static lsmkv_db *shares(const char *limit_ms) {
+    lsmkv_options *options = lsmkv_options_new();
+    lsmkv_db *db = NULL;
+    STATUS(lsmkv_options_set(options, "shared", "on", &why), LSMKV_OK);
+    STATUS(lsmkv_options_set(options, "connect_timeout_ms", limit_ms, &why), LSMKV_OK);
+    STATUS(lsmkv_open(check_dir, options, &db, &why), LSMKV_OK);
+    lsmkv_options_free(options);
+    return db;
+}
+
+static int has(lsmkv_db *db, const char *key, const char *value) {
+    lsmkv_buf found;
+    int same;
+    if (lsmkv_get(db, key, strlen(key), &found, &why) != LSMKV_OK) return 0;
+    same = found.len == strlen(value) && memcmp(found.data, value, found.len) == 0;
+    lsmkv_buf_release(&found);
+    return same;
+}
+
+#ifdef WITHOUT_SHARED
+
+STORY(a_library_without_sharing_says_so) {
+    lsmkv_options *options = lsmkv_options_new();
+    lsmkv_db *db = NULL;
+    STATUS(lsmkv_options_set(options, "shared", "on", &why), LSMKV_OK);
+    STATUS(lsmkv_open(check_dir, options, &db, &why), LSMKV_UNSUPPORTED);
+    CHECK(db == NULL && strstr(why.msg, "features") != NULL);
+    lsmkv_options_free(options);
+}
+
+int main(int argc, char **argv) {
+    BEGIN(argc, argv);
+    RUN(a_library_without_sharing_says_so);
+    return END();
+}
+
+#else
+
+/* Two handles of one process: the second one finds the lock taken, as another process would. */
+STORY(typed_calls_sessions_and_batches_work_for_the_holder_and_for_its_clients) {
+    lsmkv_db *handles[2], *session, *batch, *other;
+    char copy[4200];
+    int64_t n = 0;
+    int i;
+    handles[0] = shares("5000");
+    handles[1] = shares("5000");
+    for (i = 0; i < 2; i++) {
+        lsmkv_db *db = handles[i];
+        STATUS(lsmkv_set(db, S("k"), S("v"), &why), LSMKV_OK);
+        CHECK(has(handles[1 - i], "k", "v"));
+        STATUS(lsmkv_incrby(db, S("k"), 1, &n, &why), LSMKV_NOT_INTEGER);
+        STATUS(lsmkv_lpush(db, S("k"), S("x"), &n, &why), LSMKV_WRONGTYPE);
+        STATUS(lsmkv_hset(db, S("h"), S("f"), S("v"), &n, &why), LSMKV_OK);
+        STATUS(lsmkv_get(db, S("none"), &bytes, &why), LSMKV_NOT_FOUND);
+        STATUS(lsmkv_select(db, 2, &other, &why), LSMKV_OK);
+        STATUS(lsmkv_set(other, S("k"), S("two"), &why), LSMKV_OK);
+        CHECK(has(other, "k", "two") && has(db, "k", "v"));
+        STATUS(lsmkv_close(other, &why), LSMKV_OK);
+        STATUS(lsmkv_select(db, 9999, &other, &why), LSMKV_OUT_OF_RANGE);
+        STATUS(lsmkv_batch(db, LSMKV_STRICT, &batch, &why), LSMKV_OK);
+        STATUS(lsmkv_set(batch, S("b"), S("1"), &why), LSMKV_OK);
+        STATUS(lsmkv_del(batch, S("none"), NULL, &why), LSMKV_OK);
+        STATUS(lsmkv_commit(batch, &why), LSMKV_NO_SUCH_KEY);
+        STATUS(lsmkv_get(db, S("b"), &bytes, &why), LSMKV_NOT_FOUND);
+        STATUS(lsmkv_close(batch, &why), LSMKV_OK);
+        STATUS(lsmkv_session(db, &session, &why), LSMKV_OK);
+        STATUS(lsmkv_set(session, S("s"), S("1"), &why), LSMKV_OK);
+        CHECK(has(session, "s", "1"));
+        STATUS(lsmkv_close(session, &why), LSMKV_OK);
+        STATUS(lsmkv_refresh(db, &why), LSMKV_OK);
+        STATUS(lsmkv_sync(db, &why), LSMKV_OK);
+        STATUS(lsmkv_flush(db, &why), LSMKV_OK);
+        STATUS(lsmkv_compact(db, &why), LSMKV_OK);
+        STATUS(lsmkv_resume(db, &why), LSMKV_OK);
+        STATUS(lsmkv_stats(db, &reply, &why), LSMKV_OK);
+        CHECK(lsmkv_reply_kind(reply, 0) == LSMKV_REPLY_MAP);
+        lsmkv_reply_free(reply);
+        STATUS(lsmkv_check(db, &reply, &why), LSMKV_OK);
+        CHECK(lsmkv_reply_kind(reply, 0) == LSMKV_REPLY_ARRAY && lsmkv_reply_len(reply, 0) == 0);
+        lsmkv_reply_free(reply);
+        snprintf(copy, sizeof copy, "%s.copy%d", check_dir, i);
+        STATUS(lsmkv_checkpoint(db, copy, &why), LSMKV_OK);
+        STATUS(lsmkv_checkpoint(db, copy, &why), LSMKV_INVALID);
+        STATUS(lsmkv_open(copy, NULL, &other, &why), LSMKV_OK);
+        CHECK(has(other, "k", "v"));
+        STATUS(lsmkv_close(other, &why), LSMKV_OK);
+    }
+    STATUS(lsmkv_close(handles[0], &why), LSMKV_OK);
+    CHECK(has(handles[1], "k", "v"));
+    STATUS(lsmkv_close(handles[1], &why), LSMKV_OK);
+}
+
+STORY(a_holder_that_is_killed_raises_no_signal_in_its_clients) {
+    lsmkv_db *db;
+    int told[2], status = 0, i, lost = 0;
+    char byte = 0;
+    pid_t child;
+    signal(SIGPIPE, SIG_DFL);
+    CHECK(pipe(told) == 0);
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        db = shares("5000");
+        if (write(told[1], "x", 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    CHECK(read(told[0], &byte, 1) == 1);
+    db = shares("5000");
+    STATUS(lsmkv_set(db, S("k"), S("v"), &why), LSMKV_OK);
+    kill(child, SIGKILL);
+    CHECK(waitpid(child, &status, 0) == child);
+    for (i = 0; i < 100; i++) {
+        lsmkv_status st = lsmkv_set(db, S("k"), S("w"), &why);
+        if (st == LSMKV_IO) lost++;
+        else STATUS(st, LSMKV_OK);
+    }
+    CHECK(lost <= 1);
+    CHECK(has(db, "k", "w"));
+    STATUS(lsmkv_close(db, &why), LSMKV_OK);
+    close(told[0]);
+    close(told[1]);
+}
+
+STORY(a_child_forked_with_the_store_open_is_a_client_with_handles_of_its_own) {
+    lsmkv_db *db = shares("5000");
+    int status = 0;
+    pid_t child;
+    STATUS(lsmkv_set(db, S("from"), S("parent"), &why), LSMKV_OK);
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        lsmkv_db *own;
+        int ok = lsmkv_set(db, S("k"), S("v"), &why) == LSMKV_FORKED;
+        ok = ok && lsmkv_close(db, &why) == LSMKV_FORKED;
+        own = shares("5000");
+        ok = ok && own != NULL && has(own, "from", "parent");
+        ok = ok && lsmkv_set(own, S("from"), S("child"), &why) == LSMKV_OK;
+        ok = ok && lsmkv_close(own, &why) == LSMKV_OK;
+        _exit(ok ? 0 : 1);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(has(db, "from", "child"));
+    STATUS(lsmkv_close(db, &why), LSMKV_OK);
+}
+
+int main(int argc, char **argv) {
+    BEGIN(argc, argv);
+    RUN(typed_calls_sessions_and_batches_work_for_the_holder_and_for_its_clients);
+    RUN(a_holder_that_is_killed_raises_no_signal_in_its_clients);
+    RUN(a_child_forked_with_the_store_open_is_a_client_with_handles_of_its_own);
+    return END();
+}
+
+#endif
