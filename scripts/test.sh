@@ -68,7 +68,7 @@ run_program() { # name, prefix of the command...
 }
 
 # Programs for every type and kind of handle; programs that fork, load the library or take long.
-types="strings misuse values hashes lists sets zsets keys commands scripts handles damage"
+types="strings misuse values hashes lists sets zsets keys commands scripts handles messages serving damage"
 others="processes threads resources"
 
 c_suite() {

@@ -92,6 +92,18 @@ fn child() {
                 assert_eq!(db.get(&key(i / 2 % 20)).unwrap().unwrap().len(), 10_000_000);
             }
         }
+        "fields of 600 KB" => {
+            for i in 0..600 {
+                db.hset(b"hash", &[(&key(i % 200), &vec![7; 600_000])]).unwrap();
+                assert_eq!(db.hget(b"hash", &key(i / 2 % 200)).unwrap().unwrap().len(), 600_000);
+            }
+        }
+        "elements of 600 KB" => {
+            for i in 0..600 {
+                db.rpush(b"list", &[&vec![7; 600_000]]).unwrap();
+                assert_eq!(db.lindex(b"list", i / 2).unwrap().unwrap().len(), 600_000);
+            }
+        }
         "tiny values" => {
             for i in 0..2_000_000u32 {
                 db.set(&i.to_be_bytes(), b"").unwrap();
@@ -139,23 +151,27 @@ fn held_answers_keep_little_beside_their_bytes() {
     assert_within("held", 2 * BUDGET);
 }
 
-/// Measured 85 to 103 MiB, and the goal is 83: since such values are in chunks, what a write and a
-/// read copy lies among cached blocks of 8 KiB in the allocator's heaps, which do not shrink. With a
-/// fixed threshold for mapped memory it is 83.
+/// The bug: a merge kept the memtables of its beginning until it ended, and 103 MiB were measured.
 #[test]
-fn values_of_600_kb_stay_below_two_budgets() {
-    assert_within("values of 600 KB", 2 * BUDGET);
+fn values_of_600_kb_stay_near_the_budget() {
+    assert_within("values of 600 KB", BUDGET / 10 * 13);
 }
 
-/// Three memtables of one such value each, and the copies of a write, a read, a flush and two merges
-/// are more than the budget by themselves.
+/// Of an element, unlike of a string, there are whole copies: in blocks, and in what a flush and merges
+/// read and write.
 #[test]
-fn values_of_10_mb_stay_within_what_their_copies_take() {
-    assert_within("values of 10 MB", 160 * MIB);
+fn elements_of_600_kb_stay_near_the_budget() {
+    assert_within("fields of 600 KB", BUDGET / 10 * 13);
+    assert_within("elements of 600 KB", BUDGET / 10 * 13);
+}
+
+#[test]
+fn values_of_10_mb_stay_near_the_budget() {
+    assert_within("values of 10 MB", BUDGET / 10 * 13);
 }
 
 /// The bug: 40 keys of 10 MiB took 2.2 GB, and their manifest 2 GB.
 #[test]
 fn huge_keys_take_little_memory_and_leave_a_small_manifest() {
-    assert_within("huge keys", 200 * MIB);
+    assert_within("huge keys", 160 * MIB);
 }

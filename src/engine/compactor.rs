@@ -204,7 +204,8 @@ impl Core {
     ) -> Result<()> {
         let Some(estimator) = self.garbage_estimator(job.tree)? else { return Ok(()) };
         estimator.estimate_all(files)?;
-        let levels = estimator.job.view.version.trees.get(job.tree);
+        let view = estimator.job.view();
+        let levels = view.version.trees.get(job.tree);
         if !levels.is_some_and(|levels| picker::may_drop(levels, level, files)) {
             return Ok(());
         }
@@ -272,18 +273,18 @@ impl Core {
     fn run_merge(&self, job: &CompactionJob<'_>, nested: bool, one_table: bool) -> Result<bool> {
         let Plan::Merge { inputs, output_level, reason } = &job.plan else { return Ok(false) };
         let (output_level, reason) = (*output_level, *reason);
+        let id = TreeId(small(job.tree));
         // Captured after the inputs were chosen: a snapshot pinned later sees everything that the
         // inputs hold.
-        let pinned = Arc::new(self.sequences.capture());
-        let view = self.view.load_full();
-        let tree = self.tree(job.tree)?;
-        let Some(levels) = view.version.trees.get(job.tree).cloned() else { return Ok(false) };
+        let mut filter_job = self.filter_job(id);
+        let pinned = Arc::clone(&filter_job.pinned);
+        let levels = self.view.load().version.trees.get(job.tree).cloned();
+        let (tree, Some(levels)) = (self.tree(job.tree)?, levels) else { return Ok(false) };
         // Level 0 may hold older tables beside those that are merged.
         let within_level0 = output_level == 0;
         let bottommost = !within_level0
             && !(output_level + 1..LEVELS).any(|level| !levels.level(level).is_empty());
-        let id = TreeId(small(job.tree));
-        let filter_job = FilterJob { tree: id, bottommost, pinned: Arc::clone(&pinned), view };
+        filter_job.bottommost = bottommost;
         let filter = match &tree.config.filter {
             Some(factory) => factory.filter(&filter_job)?,
             None => None,
@@ -322,6 +323,12 @@ impl Core {
         })?;
         self.count_merge(job, &added, stats, reason);
         Ok(stopped_before.is_some())
+    }
+
+    /// A job that captures the read points of this moment.
+    pub(crate) fn filter_job(&self, tree: TreeId) -> FilterJob {
+        let (pinned, views) = (Arc::new(self.sequences.capture()), Arc::clone(&self.view));
+        FilterJob { tree, bottommost: false, pinned, views }
     }
 
     fn count_merge(

@@ -60,7 +60,7 @@ pub(crate) struct Core {
     /// `None` if the store was opened read-only.
     pub(crate) log: Option<Log>,
     pub(crate) manifest: Mutex<Option<Manifest>>,
-    pub(crate) view: PublishedView,
+    pub(crate) view: Arc<PublishedView>,
     pub(crate) committer: Committer,
     pub(crate) work: BackgroundWork,
     pub(crate) closed: AtomicBool,

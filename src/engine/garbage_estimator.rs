@@ -57,14 +57,8 @@ impl Core {
     /// An estimator for a tree at the current read point; `None` if the tree has no filter.
     pub(crate) fn garbage_estimator(&self, tree: usize) -> Result<Option<GarbageEstimator<'_>>> {
         let Some(factory) = &self.tree(tree)?.config.filter else { return Ok(None) };
-        let pinned = Arc::new(self.sequences.capture());
-        // Loaded after the capture: the view must hold everything visible at the read point.
-        let view = self.view.load_full();
         let tree = TreeId(u8::try_from(tree).unwrap_or(u8::MAX));
-        Ok(Some(GarbageEstimator {
-            factory,
-            job: FilterJob { tree, bottommost: false, pinned, view },
-        }))
+        Ok(Some(GarbageEstimator { factory, job: self.filter_job(tree) }))
     }
 
     /// Whether files that are about to be moved contain garbage, which a move would not remove.
@@ -139,7 +133,8 @@ impl Core {
 
     fn current_garbage_of(&self, tree: usize, deadline: Instant) -> Result<u64> {
         let Some(estimator) = self.garbage_estimator(tree)? else { return Ok(0) };
-        let levels = estimator.job.view.version.trees.get(tree);
+        let view = estimator.job.view();
+        let levels = view.version.trees.get(tree);
         let (mut garbage, mut total) = (0u64, 0u64);
         for (place, file) in levels.into_iter().flat_map(|levels| levels.files()).enumerate() {
             total += file.meta().size;

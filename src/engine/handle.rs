@@ -104,6 +104,12 @@ impl Engine {
         self.core.cache.lend(bytes);
     }
 
+    /// A job of a compaction that would begin now.
+    #[cfg(test)]
+    pub(crate) fn filter_job(&self, tree: crate::engine::TreeId) -> crate::engine::FilterJob {
+        self.core.filter_job(tree)
+    }
+
     /// Turns writes off until the store is opened again.
     pub fn degrade(&self, cause: &Error) {
         let _ = self.core.health.degrade(cause);

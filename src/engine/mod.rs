@@ -79,6 +79,7 @@ pub use snapshot::ReservedNumber;
 pub use sstable::{CacheFill, Collector, CollectorFactory, Properties};
 pub use stats::{LevelStats, Stats, TreeStats};
 pub use tables::LiveTable;
+pub use view::FlushPoint;
 
 pub use crate::io::beside::BesideFs;
 pub use crate::io::fault::FaultFs;

@@ -25,7 +25,8 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Estimates the shadowed bytes in the tables of the job's tree. After `deadline` few more blocks
 /// are looked at.
 pub(crate) fn shadowed_bytes(job: &FilterJob, deadline: Instant) -> Result<u64> {
-    let levels = job.view.version.trees.get(job.tree.index());
+    let view = job.view();
+    let levels = view.version.trees.get(job.tree.index());
     let files: Vec<_> = levels.into_iter().flat_map(|levels| levels.files()).collect();
     let total: u64 = files.iter().map(|file| file.meta().size).sum();
     let sequences = job.sequences();
@@ -38,7 +39,7 @@ pub(crate) fn shadowed_bytes(job: &FilterJob, deadline: Instant) -> Result<u64> 
         let Some((file, part)) = place(&files, total, part) else { continue };
         for (key, tag) in file.table()?.peek_entries(part, ENTRIES)? {
             looked += 1;
-            let newest = |sequence: &_| job.view.peek_newest(job.tree, &key, *sequence);
+            let newest = |sequence: &_| view.peek_newest(job.tree, &key, *sequence);
             let live = tag.sequence() > job.current()
                 || !tag.is_delete()
                     && any(sequences.iter().map(newest), |found| found == Some(tag))?;

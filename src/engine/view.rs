@@ -24,7 +24,7 @@ use crate::sync::{ArcSwap, Guard, Mutex};
 
 /// The memtables and tables of a store at one moment.
 #[derive(Clone, Debug)]
-pub struct View {
+pub(crate) struct View {
     /// The memtables that take writes.
     pub active: Arc<MemtableSet>,
     /// Immutable memtables that wait to be flushed, newest first.
@@ -35,6 +35,11 @@ pub struct View {
     /// are not counted.
     pub(crate) gets: Arc<Counter>,
 }
+
+/// Tells which commits are in tables: all before the oldest memtables. Two views of one store with equal
+/// flush points have the same commits in tables, and the later one has all others in memtables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlushPoint(LogPosition);
 
 /// The view that new readers get.
 #[derive(Debug)]
@@ -96,6 +101,19 @@ impl View {
         std::iter::once(&self.active).chain(&self.immutable)
     }
 
+    /// Which commits are in the tables of this view.
+    pub(crate) fn flush_point(&self) -> FlushPoint {
+        FlushPoint(self.immutable.last().unwrap_or(&self.active).log_start)
+    }
+
+    /// The tables of this view. An iterator over them keeps no memtables in memory.
+    pub(crate) fn tables_only(&self) -> Self {
+        let FlushPoint(log_start) = self.flush_point();
+        let active = Arc::new(MemtableSet::new(0, 0, log_start, self.active.hash_seed));
+        let (version, gets) = (self.version.clone(), Arc::clone(&self.gets));
+        Self { active, immutable: Vec::new(), version, gets }
+    }
+
     /// Bytes of all memtables.
     pub(crate) fn memtable_bytes(&self) -> usize {
         self.memtable_sets().map(|set| set.bytes()).sum()
@@ -108,7 +126,7 @@ impl View {
     }
 
     /// The value of `key` at `sequence`: a long one is pinned, a short one copied.
-    pub fn get(
+    pub(crate) fn get(
         &self,
         tree: TreeId,
         key: &[u8],

@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use crate::encoding::chunked::{Chunks, is_chunked};
 use crate::encoding::meta::{Body, Header, Type, is_packed};
-use crate::engine::{FilterJob, Iter, Sequence};
+use crate::engine::{FilterJob, FlushPoint, Iter, Sequence};
 use crate::error::Result;
 use crate::keyspace::trees::META;
 
@@ -83,8 +83,9 @@ impl Named {
 struct Lane {
     sequence: Sequence,
     walks: bool,
-    /// An iterator over the tables, at or after the last key asked about.
-    iter: Option<Iter>,
+    /// An iterator over the tables, at or after the last key asked about, and what was in tables when
+    /// it was made.
+    iter: Option<(FlushPoint, Iter)>,
 }
 
 impl Lane {
@@ -94,15 +95,17 @@ impl Lane {
         if !self.walks {
             return job.get(META, key, self.sequence).map(found);
         }
-        if let Some(known) = job.recent(META, key, self.sequence)? {
+        let (point, known) = job.recent(META, key, self.sequence)?;
+        if let Some(known) = known {
             return Ok(found(known));
         }
         let iter = match &mut self.iter {
-            Some(iter) => iter,
-            none => {
-                let mut iter = job.iter_tables(META, self.sequence)?;
+            Some((made_at, iter)) if *made_at == point => iter,
+            // Memtables became tables since, and the iterator does not have those.
+            old => {
+                let (made_at, mut iter) = job.iter_tables(META, self.sequence)?;
                 iter.seek(key)?;
-                none.insert(iter)
+                &mut old.insert((made_at, iter)).1
             }
         };
         for _ in 0..STEPS {

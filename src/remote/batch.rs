@@ -3,7 +3,7 @@
 use super::Remote;
 use super::call::Call;
 use super::cluster::join_slot;
-use super::reply_reader::{Frame, Shape};
+use super::frame::{Frame, Shape};
 use super::server_error::server_error;
 use crate::commands::entry::Entry;
 use crate::commands::{Reply, ReplyBuilder, find, keys_of, name_of};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::connection::Wait;
-use super::reply_reader::Shape;
+use super::frame::Shape;
 use crate::commands::entry::Entry;
 use crate::commands::refuse_session;
 

@@ -9,12 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::address::Endpoint;
-use super::reply_reader::{Frame, ReadFailure, ReplyReader, Shape};
+use super::frame::{Frame, ReadFailure, Shape};
+use super::reply_reader::ReplyReader;
 use super::server_error::server_error;
 use super::socket::Socket;
+use super::transport::Transport;
 use crate::commands::{Reply, ReplyBuilder, ReplySink};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::descriptors::Listed;
+use crate::tls::{ClientTls, explain_server};
 
 /// The bytes for commands that are kept across calls.
 const KEPT_BYTES: usize = 1 << 20;
@@ -22,6 +25,8 @@ const KEPT_BYTES: usize = 1 << 20;
 /// Who connects, to which database, and how long it may wait.
 #[derive(Clone, Debug)]
 pub(super) struct Login {
+    /// What to show and to trust, if connections are encrypted.
+    pub(super) tls: Option<ClientTls>,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     pub(super) database: u32,
@@ -74,7 +79,7 @@ impl CallFailure {
 pub(super) struct Connection {
     /// Closes the copy of a forked child. Dropped before the socket.
     _listed: Listed,
-    socket: Socket,
+    transport: Transport,
     reader: ReplyReader,
     /// Commands that are not written yet.
     out: Vec<u8>,
@@ -93,20 +98,25 @@ impl Connection {
         let failed = |error: &std::io::Error| match error.kind() {
             std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => {
                 let ms = login.connect_limit.as_millis();
-                let text = format!("no connection to {peer} within {ms} ms (connect_timeout_ms)");
+                let hint = if login.tls.is_some() { ", or it speaks no TLS" } else { "" };
+                let text =
+                    format!("no connection to {peer} within {ms} ms (connect_timeout_ms){hint}");
                 Error::new(ErrorKind::Timeout, text)
             }
-            _ => Error::io("connect to", Path::new(&peer), error),
+            std::io::ErrorKind::UnexpectedEof => {
+                let text =
+                    format!("{peer} ended the TLS handshake: it may speak no TLS (redis://)");
+                Error::new(ErrorKind::Incompatible, text)
+            }
+            _ => explain_server(&peer, error)
+                .unwrap_or_else(|| Error::io("connect to", Path::new(&peer), error)),
         };
-        let socket = Socket::connect(endpoint, login.connect_limit).map_err(|e| failed(&e))?;
-        let limit = Some(login.connect_limit);
-        socket
-            .set_read_limit(limit)
-            .and_then(|()| socket.set_write_limit(limit))
+        let transport = Transport::connect(endpoint, login.tls.as_ref(), login.connect_limit)
             .map_err(|e| failed(&e))?;
+        let limit = Some(login.connect_limit);
         let mut connection = Self {
-            _listed: Listed::new(socket.descriptor()),
-            socket,
+            _listed: Listed::new(transport.socket().descriptor()),
+            transport,
             reader: ReplyReader::new(login.longest_value),
             out: Vec::new(),
             peer,
@@ -117,7 +127,7 @@ impl Connection {
         };
         connection.log_in(login)?;
         connection.reply_limit = login.reply_limit;
-        connection.socket.set_write_limit(login.reply_limit).map_err(|e| connection.io(&e))?;
+        connection.socket().set_write_limit(login.reply_limit).map_err(|e| connection.io(&e))?;
         Ok(connection)
     }
 
@@ -161,7 +171,8 @@ impl Connection {
         self.handshake(&[b"SELECT", number.as_bytes()], |text| {
             let message = format!("{peer} has no database {number}: {text}");
             let shared = login.holder.is_some();
-            Error::new(if shared { ErrorKind::OutOfRange } else { ErrorKind::Invalid }, message)
+            let kind = if shared { ErrorKind::OutOfRange } else { server_error(text).kind() };
+            Error::new(kind, message)
         })
     }
 
@@ -241,7 +252,7 @@ impl Connection {
     fn write_out(&mut self) -> std::io::Result<()> {
         let mut rest = self.out.as_slice();
         while !rest.is_empty() {
-            match self.socket.write(rest) {
+            match self.transport.write(rest) {
                 Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
                 Ok(written) => {
                     self.wrote_any = true;
@@ -251,7 +262,7 @@ impl Connection {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        self.transport.flush()
     }
 
     /// Whether any byte was written since this was last asked.
@@ -272,11 +283,11 @@ impl Connection {
             Some(Wait::For(time)) => self.reply_limit.map(|limit| limit.saturating_add(time)),
         };
         if limit != self.read_limit {
-            self.socket.set_read_limit(limit).map_err(|error| self.io(&error))?;
+            self.socket().set_read_limit(limit).map_err(|error| self.io(&error))?;
             self.read_limit = limit;
         }
         let begin = sink.position();
-        self.reader.read(&mut self.socket, shape, sink).map_err(|failure| {
+        self.reader.read(&mut self.transport, shape, sink).map_err(|failure| {
             self.broken = true;
             sink.rollback_to(begin);
             match failure {
@@ -294,7 +305,7 @@ impl Connection {
         if self.reader.has_read_ahead() {
             return Ok(true);
         }
-        self.socket.wait_readable(deadline).map_err(|error| self.io(&error))
+        self.transport.wait_readable(deadline).map_err(|error| self.io(&error))
     }
 
     /// Whether the connection can run another command.
@@ -303,17 +314,17 @@ impl Connection {
     }
 
     /// Whether an idle connection is still open.
-    pub(super) fn is_idle(&self) -> bool {
-        self.is_usable() && self.socket.is_idle()
+    pub(super) fn is_idle(&mut self) -> bool {
+        self.is_usable() && self.transport.is_idle()
     }
 
     /// Whether the server has closed the connection, or it failed.
     pub(super) fn is_ended(&self) -> bool {
-        self.broken || self.socket.is_ended()
+        self.broken || self.socket().is_ended()
     }
 
     pub(super) fn socket(&self) -> &Socket {
-        &self.socket
+        self.transport.socket()
     }
 
     pub(super) fn peer(&self) -> &str {
@@ -327,7 +338,8 @@ impl Connection {
                 let text = format!("{} has not answered within {ms} ms", self.peer);
                 Error::new(ErrorKind::Timeout, text)
             }
-            _ => Error::io("talk to", Path::new(&self.peer), error),
+            _ => explain_server(&self.peer, error)
+                .unwrap_or_else(|| Error::io("talk to", Path::new(&self.peer), error)),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Stores of other processes: a server that speaks Redis's protocol, or a cluster of them.
 //!
 //! - `address`: how a store is named;
-//! - `socket`, `connection`, `reply_reader`, `server_error`: one connection;
+//! - `socket`, `transport`, `connection`, `input`, `reply_reader`, `frame`, `server_error`: one
+//!   connection;
 //! - `pool`: connections that no call uses;
 //! - `call`: what the schema says about a command on its way;
 //! - `cluster`: slots, and which node runs what;
@@ -15,11 +16,14 @@ mod batch;
 mod call;
 mod cluster;
 mod connection;
+mod frame;
+mod input;
 mod pool;
 mod reply_reader;
 mod server_error;
 mod session;
 mod socket;
+mod transport;
 mod waits;
 
 use std::sync::{Arc, PoisonError};
@@ -31,8 +35,8 @@ use call::Call;
 use cluster::Cluster;
 pub(crate) use connection::Holder;
 use connection::{CallFailure, Connection, Login, SeenHolder};
+use frame::Frame;
 use pool::Pool;
-use reply_reader::Frame;
 pub use session::RemoteSession;
 pub(crate) use waits::Waits;
 
@@ -41,6 +45,7 @@ use crate::commands::{Reply, ReplyBuilder, ReplySink, name_of, refuse_session};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::limits::Limits;
 use crate::options::Options;
+use crate::tls::ClientTls;
 
 /// The bytes of commands that are sent before their replies are read.
 const WINDOW: usize = 256 << 10;
@@ -92,8 +97,8 @@ enum Servers {
 }
 
 impl Remote {
-    /// Connects to the store at an address, such as `redis://host`, `unix:///path` or
-    /// `redis-cluster://host,host`. Of the options those for remote stores count, and the limits of
+    /// Connects to the store at an address, such as `redis://host`, `rediss://host`, `unix:///path`
+    /// or `redis-cluster://host,host`. Of the options those for remote stores count, and the limits of
     /// keys and values.
     pub fn open(address: &str, options: &Options) -> Result<Self> {
         Self::open_address(Address::parse(address)?, options, false)
@@ -107,10 +112,6 @@ impl Remote {
 
     fn open_address(address: Address, options: &Options, any_protocol: bool) -> Result<Self> {
         options.validate()?;
-        if address.tls {
-            let message = format!("{address}: TLS is not built into this library yet");
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        }
         let waits = Arc::<Waits>::default();
         let remote = Self::made(address, options, any_protocol, None, (Arc::clone(&waits), waits))?;
         remote.greet()?;
@@ -135,7 +136,9 @@ impl Remote {
     ) -> Result<Self> {
         let limits = Limits { key: options.max_key_bytes, value: options.max_value_bytes };
         let milliseconds = |number| (number > 0).then(|| Duration::from_millis(number));
+        let tls = address.tls.then(|| ClientTls::from_options(options)).transpose()?;
         let login = Login {
+            tls,
             user: address.user.clone(),
             password: address.password.clone(),
             database: address.database.unwrap_or(0),
@@ -180,6 +183,10 @@ impl Remote {
 
     /// Another database of the same store.
     pub fn select(&self, number: u32) -> Result<Self> {
+        if self.is_cluster() && number != 0 {
+            let message = format!("a cluster has database 0 alone, and no database {number}");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
         let other = self.select_later(number)?;
         other.greet()?;
         Ok(other)

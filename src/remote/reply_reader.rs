@@ -7,78 +7,17 @@ use std::io::Read;
 
 use bytes::Bytes;
 
-use super::server_error::server_error;
-use crate::commands::{Head, Reply, ReplyBuilder, ReplySink};
+use super::frame::{Frame, Outcome, ReadFailure, Shape, odd};
+use super::input::{Input, READ_BYTES};
+use crate::commands::{Head, ReplyBuilder, ReplySink};
 
 /// The deepest nesting of a reply.
 const MOST_DEPTH: usize = 128;
-/// The longest line: a number, a status or an error.
-const LONGEST_LINE: usize = 64 << 10;
-/// The bytes that are read at once.
-const READ_BYTES: usize = 16 << 10;
-/// The room for a value that is kept across replies.
-const KEPT_BYTES: usize = 1 << 20;
-
-/// Why a reply could not be read.
-#[derive(Debug)]
-pub(super) enum ReadFailure {
-    /// The connection failed, or was closed by the server.
-    Io(std::io::Error),
-    /// The bytes are no reply.
-    Protocol(String),
-}
-
-impl From<std::io::Error> for ReadFailure {
-    fn from(error: std::io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-type Outcome<T> = Result<T, ReadFailure>;
-
-/// What arrived.
-#[derive(Debug, PartialEq)]
-pub(super) enum Frame {
-    /// A reply, which is in the sink.
-    Reply,
-    /// An error reply.
-    Error(String),
-    /// A message that no command asked for, or the confirmation of a subscription.
-    Push(Reply),
-}
-
-impl Frame {
-    /// Writes an error reply to the sink; any other is there already.
-    pub(super) fn write_error(self, sink: &mut dyn ReplySink) {
-        if let Self::Error(text) = self {
-            sink.error(&text);
-        }
-    }
-
-    /// Fails with an error reply.
-    pub(super) fn into_result(self) -> crate::error::Result<()> {
-        match self {
-            Self::Error(text) => Err(server_error(&text)),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Whether a reply holds pairs, such as members with scores, that belong side by side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// As the server sends it.
-    AsSent,
-    /// An array of arrays of two is a sequence of pairs.
-    Pairs,
-}
 
 /// Reads replies from a source. What it has read ahead is kept for the next reply.
 #[derive(Debug)]
 pub(super) struct ReplyReader {
-    buffer: Vec<u8>,
-    /// The part of the buffer that is not parsed yet.
-    begin: usize,
+    input: Input,
     /// The longest value that is accepted.
     longest: u64,
 }
@@ -86,12 +25,12 @@ pub(super) struct ReplyReader {
 impl ReplyReader {
     /// A reader that accepts values of up to `longest` bytes.
     pub(super) fn new(longest: u64) -> Self {
-        Self { buffer: Vec::new(), begin: 0, longest }
+        Self { input: Input::default(), longest }
     }
 
     /// Whether bytes have been read that belong to no reply yet.
     pub(super) fn has_read_ahead(&self) -> bool {
-        self.begin < self.buffer.len()
+        self.input.has_read_ahead()
     }
 
     /// Reads what comes next, and writes it to `sink`.
@@ -101,14 +40,13 @@ impl ReplyReader {
         shape: Shape,
         sink: &mut dyn ReplySink,
     ) -> Outcome<Frame> {
-        self.forget_parsed();
-        let mut kind = self.byte(source)?;
+        let mut kind = self.input.byte(source)?;
         while kind == b'|' {
             self.skip_attributes(source)?;
-            kind = self.byte(source)?;
+            kind = self.input.byte(source)?;
         }
         match kind {
-            b'-' => Ok(Frame::Error(text_of(self.line(source)?))),
+            b'-' => Ok(Frame::Error(text_of(self.input.line(source)?))),
             b'!' => {
                 let len = self.length(source)?.unwrap_or(0);
                 let text = self.bulk(source, len)?;
@@ -132,24 +70,24 @@ impl ReplyReader {
         sink: &mut dyn ReplySink,
     ) -> Outcome<()> {
         match kind {
-            b'+' => sink.text(self.line(source)?),
-            b'-' => sink.error(&text_of(self.line(source)?)),
+            b'+' => sink.text(self.input.line(source)?),
+            b'-' => sink.error(&text_of(self.input.line(source)?)),
             b':' => sink.integer(self.number(source)?),
             b'_' => {
-                self.line(source)?;
+                self.input.line(source)?;
                 sink.nil();
             }
-            b'#' => match self.line(source)? {
+            b'#' => match self.input.line(source)? {
                 b"t" => sink.boolean(true),
                 b"f" => sink.boolean(false),
                 other => return Err(odd("a boolean", other)),
             },
             b',' => {
-                let line = self.line(source)?;
+                let line = self.input.line(source)?;
                 let number = std::str::from_utf8(line).ok().and_then(|text| text.parse().ok());
                 sink.double(number.ok_or_else(|| odd("a double", line))?);
             }
-            b'(' => sink.big_number(self.line(source)?),
+            b'(' => sink.big_number(self.input.line(source)?),
             b'!' => {
                 let len = self.length(source)?.unwrap_or(0);
                 let text = self.bulk(source, len)?;
@@ -198,13 +136,13 @@ impl ReplyReader {
             b'%' => Head::Map,
             _ => Head::Array,
         };
-        if shape == Shape::Pairs && kind == b'*' && len > 0 && self.peek(source)? == b'*' {
+        if shape == Shape::Pairs && kind == b'*' && len > 0 && self.input.peek(source)? == b'*' {
             return self.pairs(source, len, depth, sink);
         }
         sink.head(head, len);
         let values = if head == Head::Map { len.saturating_mul(2) } else { len };
         for _ in 0..values {
-            let kind = self.byte(source)?;
+            let kind = self.input.byte(source)?;
             self.value(source, kind, Shape::AsSent, depth + 1, sink)?;
         }
         Ok(())
@@ -219,12 +157,12 @@ impl ReplyReader {
     ) -> Outcome<()> {
         sink.head(Head::Pairs, len);
         for _ in 0..len {
-            if self.byte(source)? != b'*' || self.length(source)? != Some(2) {
+            if self.input.byte(source)? != b'*' || self.length(source)? != Some(2) {
                 return Err(ReadFailure::Protocol("a pair of its reply has not two parts".into()));
             }
             sink.pair();
             for _ in 0..2 {
-                let kind = self.byte(source)?;
+                let kind = self.input.byte(source)?;
                 self.value(source, kind, Shape::AsSent, depth + 2, sink)?;
             }
         }
@@ -236,7 +174,7 @@ impl ReplyReader {
         let len = self.length(source)?.unwrap_or(0);
         let mut nothing = ReplyBuilder::default();
         for _ in 0..len.saturating_mul(2) {
-            let kind = self.byte(source)?;
+            let kind = self.input.byte(source)?;
             self.value(source, kind, Shape::AsSent, 1, &mut nothing)?;
             nothing.rollback_to(0);
         }
@@ -255,7 +193,7 @@ impl ReplyReader {
     }
 
     fn number(&mut self, source: &mut impl Read) -> Outcome<i64> {
-        let line = self.line(source)?;
+        let line = self.input.line(source)?;
         let number = std::str::from_utf8(line).ok().and_then(|text| text.parse().ok());
         number.ok_or_else(|| odd("a number", line))
     }
@@ -267,138 +205,32 @@ impl ReplyReader {
         len: u64,
         sink: &mut dyn ReplySink,
     ) -> Outcome<()> {
-        if len <= READ_BYTES as u64 {
-            let len = usize::try_from(len).unwrap_or(READ_BYTES);
-            while self.unparsed().len() < len + 2 {
-                self.fill(source)?;
-            }
-            let (bytes, end) = self.unparsed().split_at_checked(len).unwrap_or_default();
-            check_end(end)?;
-            sink.bulk(bytes);
-            self.begin += len + 2;
-            return Ok(());
+        match usize::try_from(len).ok().filter(|len| *len <= READ_BYTES) {
+            Some(len) => sink.bulk(self.input.short(source, len)?),
+            None => sink.shared_bulk(Bytes::from(self.bulk(source, len)?)),
         }
-        let bytes = self.bulk(source, len)?;
-        sink.shared_bulk(Bytes::from(bytes));
         Ok(())
     }
 
-    /// Reads bytes and the end of their line. Memory is taken as they arrive.
+    /// Reads a value of at most the longest length that is accepted.
     fn bulk(&mut self, source: &mut impl Read, len: u64) -> Outcome<Vec<u8>> {
         if len > self.longest {
             let text = format!("a value of {len} bytes is longer than max_value_bytes");
             return Err(ReadFailure::Protocol(text));
         }
-        let have = usize::try_from(len).unwrap_or(usize::MAX).min(self.unparsed().len());
-        let mut bytes = self.unparsed().get(..have).unwrap_or_default().to_vec();
-        self.begin += have;
-        let missing = len - have as u64;
-        if source.take(missing).read_to_end(&mut bytes)? as u64 != missing {
-            return Err(closed());
-        }
-        while self.unparsed().len() < 2 {
-            self.fill(source)?;
-        }
-        check_end(self.unparsed())?;
-        self.begin += 2;
-        Ok(bytes)
+        self.input.long(source, len)
     }
-
-    /// Takes a line without its end.
-    fn line(&mut self, source: &mut impl Read) -> Outcome<&[u8]> {
-        let mut searched = 0;
-        let len = loop {
-            let unparsed = self.unparsed();
-            let found = unparsed.get(searched..).unwrap_or_default();
-            if let Some(at) = found.iter().position(|byte| *byte == b'\n') {
-                break searched + at;
-            }
-            searched = unparsed.len();
-            if searched > LONGEST_LINE {
-                return Err(ReadFailure::Protocol("it sends a line without end".to_owned()));
-            }
-            self.fill(source)?;
-        };
-        let begin = self.begin;
-        self.begin += len + 1;
-        let line = self.buffer.get(begin..begin + len).unwrap_or_default();
-        line.strip_suffix(b"\r").ok_or_else(|| odd("the end of a line", line))
-    }
-
-    fn byte(&mut self, source: &mut impl Read) -> Outcome<u8> {
-        let byte = self.peek(source)?;
-        self.begin += 1;
-        Ok(byte)
-    }
-
-    fn peek(&mut self, source: &mut impl Read) -> Outcome<u8> {
-        loop {
-            if let Some(byte) = self.unparsed().first() {
-                return Ok(*byte);
-            }
-            self.fill(source)?;
-        }
-    }
-
-    fn unparsed(&self) -> &[u8] {
-        self.buffer.get(self.begin..).unwrap_or_default()
-    }
-
-    /// Reads more bytes.
-    fn fill(&mut self, source: &mut impl Read) -> Outcome<()> {
-        self.forget_parsed();
-        let len = self.buffer.len();
-        self.buffer.resize(len + READ_BYTES, 0);
-        let room = self.buffer.get_mut(len..).unwrap_or_default();
-        let read = loop {
-            match source.read(room) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                done => break done,
-            }
-        };
-        self.buffer.truncate(len + *read.as_ref().unwrap_or(&0));
-        match read? {
-            0 => Err(closed()),
-            _ => Ok(()),
-        }
-    }
-
-    fn forget_parsed(&mut self) {
-        if self.begin == self.buffer.len() {
-            self.buffer.clear();
-            self.buffer.shrink_to(KEPT_BYTES);
-        } else {
-            self.buffer.drain(..self.begin);
-        }
-        self.begin = 0;
-    }
-}
-
-fn check_end(end: &[u8]) -> Outcome<()> {
-    match end.get(..2) {
-        Some(b"\r\n") => Ok(()),
-        other => Err(odd("the end of a value", other.unwrap_or_default())),
-    }
-}
-
-fn closed() -> ReadFailure {
-    let message = "the server closed the connection";
-    ReadFailure::Io(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, message))
 }
 
 fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn odd(expected: &str, found: &[u8]) -> ReadFailure {
-    const SHOWN: usize = 40;
-    let shown = found.get(..SHOWN).unwrap_or(found).escape_ascii();
-    ReadFailure::Protocol(format!("it sent '{shown}' where {expected} belongs"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::Reply;
+    use crate::remote::input::LONGEST_LINE;
 
     /// Gives a few bytes at a time.
     struct Trickle<'a>(&'a [u8], usize);

@@ -27,6 +27,8 @@ const TEXTS: &[(&str, ErrorKind)] = &[
     ("no such key", ErrorKind::NoSuchKey),
     ("unknown command", ErrorKind::Unsupported),
     ("unknown subcommand", ErrorKind::Unsupported),
+    ("in cluster mode", ErrorKind::Unsupported),
+    ("in Cluster mode", ErrorKind::Unsupported),
 ];
 
 /// Codes with which an error begins, and its kind.
@@ -41,6 +43,7 @@ const CODES: &[(&str, ErrorKind)] = &[
     ("TRYAGAIN", ErrorKind::Busy),
     ("MASTERDOWN", ErrorKind::Busy),
     ("CLUSTERDOWN", ErrorKind::Busy),
+    ("CROSSSLOT", ErrorKind::Unsupported),
 ];
 
 /// The error that a server replied.

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::call::Call;
 use super::cluster::{Cluster, Pipeline, Transaction, slot_of};
 use super::connection::{CallFailure, Connection};
-use super::reply_reader::{Frame, Shape};
+use super::frame::{Frame, Shape};
 use super::server_error::server_error;
 use super::waits::{Waiting, Waits};
 use super::{Remote, Unanswered, WINDOW, unconnected};
@@ -183,7 +183,7 @@ impl RemoteSession {
             let argv = argv?;
             let call = Call::of(&argv);
             self.remote.check_writable(&call)?;
-            if self.in_multi() || !pipeline.push(&call)? {
+            if self.in_multi() || !pipeline.push(&argv)? {
                 pipeline.finish(sink, each)?;
                 self.command_into(&argv, sink)?;
                 each(sink);
@@ -255,7 +255,7 @@ impl RemoteSession {
                 return Ok(frame);
             }
             if call.entry.is_some() {
-                return self.remote.run(call, sink);
+                return cluster.run(call, &self.waits, sink);
             }
         }
         let was_plain = self.is_plain;
@@ -321,6 +321,11 @@ impl RemoteSession {
         while confirmations.len() < expected {
             let mut reply = ReplyBuilder::default();
             match self.connection()?.receive(Shape::AsSent, None, &mut reply)? {
+                Frame::Error(text) if text.starts_with("MOVED ") => {
+                    let message = "the shard channels of a session on a cluster need one node: \
+                                   receive those of another node by a session of its own";
+                    return Err(Error::new(ErrorKind::Unsupported, message));
+                }
                 Frame::Error(text) => {
                     sink.error(&text);
                     return Ok(());

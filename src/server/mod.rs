@@ -50,6 +50,6 @@ mod transaction_queue;
 pub use commands::process_bytes;
 pub(crate) use commands::upkeep_reply;
 pub use log::Log;
-pub use running::{RunningServer, ServerConfig};
+pub use running::{RunningServer, ServerConfig, tls_parameters};
 pub(crate) use sharing::socket_in;
 pub use stream::Listener;

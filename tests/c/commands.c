@@ -187,8 +187,9 @@ STORY(a_session_runs_what_it_queued_unless_a_watched_key_changed) {
 }
 
 STORY(a_session_remembers_between_commands) {
-    NOT_ON_CLUSTER("numbered databases")
-    lsmkv_db *db = check_open(), *session = NULL;
+    lsmkv_db *db = check_open(), *session = NULL, *one = NULL;
+    STATUS(lsmkv_select(db, 1, &one, NULL), LSMKV_OK);
+    STATUS(lsmkv_close(one, NULL), LSMKV_OK);
     STATUS(lsmkv_session(db, &session, NULL), LSMKV_OK);
     REPLY(command(session, "PING"), "+PONG");
     REPLY(command(session, "SELECT 1"), "+OK");

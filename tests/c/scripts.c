@@ -38,7 +38,6 @@ STORY(scripts_run_by_text_and_by_digest) {
 }
 
 STORY(a_script_that_fails_leaves_nothing) {
-    LOCAL_ONLY("a script that fails on a server leaves what it wrote")
     lsmkv_db *db = check_open();
     STATUS(lsmkv_eval(db, S("redis.call('SET', KEYS[1], 'x') error('half way')"), one_key("k"), 1, NULL,
                       0, &reply, &why),
@@ -50,7 +49,8 @@ STORY(a_script_that_fails_leaves_nothing) {
            LSMKV_INVALID);
     STATUS(lsmkv_eval(db, NULL, 3, NULL, 0, NULL, 0, &reply, &why), LSMKV_MISUSE);
     STATUS(lsmkv_eval(db, S(ADD), NULL, 2, NULL, 0, &reply, &why), LSMKV_MISUSE);
-    NUMBER(lsmkv_dbsize(db, &number, NULL), 0);
+    /* Redis does not undo what such a script has written. */
+    if (check_store == NULL) NUMBER(lsmkv_dbsize(db, &number, NULL), 0);
     STATUS(lsmkv_close(db, NULL), LSMKV_OK);
 }
 

@@ -59,11 +59,17 @@ STORY(members_are_drawn_and_popped_by_chance) {
 }
 
 STORY(a_set_is_scanned_in_pieces) {
-    LOCAL_ONLY("the form of a cursor is that of the server")
     lsmkv_db *db = check_open();
     NUMBER(lsmkv_sadd_many(db, S("s"), words("a b c"), 3, &number, NULL), 3);
-    REPLY(lsmkv_sscan(db, S("s"), NULL, 0, NULL, 2, &reply, NULL), "[c [a b]]");
-    REPLY(lsmkv_sscan(db, S("s"), S("c"), NULL, 2, &reply, NULL), "[ [c]]");
+    /* A small set may come whole; in a store of this process a cursor is the next member. */
+    if (check_store == NULL) {
+        REPLY(lsmkv_sscan(db, S("s"), NULL, 0, NULL, 2, &reply, NULL), "[c [a b]]");
+        REPLY(lsmkv_sscan(db, S("s"), S("c"), NULL, 2, &reply, NULL), "[ [c]]");
+    }
+    STATUS(lsmkv_sscan(db, S("s"), NULL, 0, NULL, 9, &reply, NULL), LSMKV_OK);
+    CHECK(lsmkv_reply_len(reply, 1) == 0);
+    CHECK(lsmkv_reply_len(reply, lsmkv_reply_at(reply, 0, 1)) == 3);
+    lsmkv_reply_free(reply);
     STATUS(lsmkv_close(db, NULL), LSMKV_OK);
 }
 

@@ -1,4 +1,6 @@
 // The handles of the C++ binding: databases, snapshots, transactions, batches, sessions, walks.
+#include <poll.h>
+
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -44,7 +46,7 @@ STORY(a_transaction_is_seen_at_its_commit_or_never) {
 }
 
 STORY(a_transaction_that_was_overtaken_conflicts) {
-    lsmkv::Db db(":memory:");
+    lsmkv::Db db(check_dir);
     db.set("k", "1");
     lsmkv::Transaction late = db.begin();
     late.incr("k");
@@ -54,7 +56,7 @@ STORY(a_transaction_that_was_overtaken_conflicts) {
 }
 
 STORY(transact_runs_again_after_a_conflict) {
-    lsmkv::Db db(":memory:");
+    lsmkv::Db db(check_dir);
     db.set("k", "1");
     int runs = 0;
     const auto sum = db.transact([&](lsmkv::Transaction &txn) {
@@ -79,7 +81,7 @@ STORY(transact_runs_again_after_a_conflict) {
 }
 
 STORY(what_the_body_of_transact_throws_rolls_back) {
-    lsmkv::Db db(":memory:");
+    lsmkv::Db db(check_dir);
     bool caught = false;
     try {
         db.transact([](lsmkv::Transaction &txn) {
@@ -95,6 +97,8 @@ STORY(what_the_body_of_transact_throws_rolls_back) {
 STORY(threads_that_transact_lose_no_update) {
     lsmkv::Db db(check_dir);
     db.mset({{"from", "400"}, {"to", "0"}});
+    /* If the store has no transactions, this says so, and not a thread. */
+    db.begin().rollback();
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i) {
         threads.emplace_back([&] {
@@ -143,7 +147,7 @@ STORY(a_batch_runs_at_its_commit_and_can_be_used_again) {
 }
 
 STORY(a_session_remembers_as_a_connection_does) {
-    lsmkv::Db db(":memory:");
+    lsmkv::Db db(check_dir);
     lsmkv::Session session = db.session();
     session.command({"SELECT", "2"});
     session.set("k", "two");
@@ -153,6 +157,22 @@ STORY(a_session_remembers_as_a_connection_does) {
     SHOWS(session.command({"EXEC"}), "[1]");
     CHECK(!db.get("k"));
     SHOWS(db.select(2).get("k"), "two");
+}
+
+STORY(a_session_that_does_not_wait_is_told_when_to_try_again) {
+    lsmkv::Db db(check_dir);
+    lsmkv::Session session = db.session();
+    lsmkv::Packed pop;
+    pop.add({"BLPOP", "queue", "0"});
+    struct pollfd ready = {session.fd(), POLLIN, 0};
+    STATUS(session.try_command_nowait(pop).status(), LSMKV_TIMEOUT);
+    CHECK(!session.command_nowait(pop) && poll(&ready, 1, 0) == 0);
+    db.rpush("queue", "a");
+    CHECK(poll(&ready, 1, 5000) == 1 && db.llen("queue") == 1);
+    SHOWS(session.command_nowait(pop), "[queue a]");
+    CHECK(!session.command_nowait(pop));
+    pop.add({"PING"});
+    STATUS(thrown_by([&] { session.command_nowait(pop); }), LSMKV_INVALID);
 }
 
 STORY(a_walk_is_a_range_over_keys) {
@@ -190,7 +210,7 @@ STORY(a_prefix_ends_where_its_bytes_do) {
 }
 
 STORY(a_walk_outlives_its_store) {
-    lsmkv::Db db(":memory:");
+    lsmkv::Db db(check_dir);
     db.set("k", "v");
     lsmkv::Iterator walk = db.iterate();
     db.close();
@@ -216,7 +236,7 @@ STORY(a_checkpoint_is_a_store_and_reports_are_replies) {
 #if !defined(WITHOUT_SERVER) && !defined(WITHOUT_REMOTE)
 
 STORY(a_store_is_served_until_the_server_stops_or_the_store_closes) {
-    lsmkv::Db db(":memory:");
+    lsmkv::Db db(check_dir);
     const std::string socket = std::string(check_scratch) + "/cpp.sock";
     lsmkv::Server server = db.serve("unix:" + socket, {{"server_threads", "1"}});
     CHECK(server.address().rfind("unix:///", 0) == 0 && server.port() == 0);
@@ -252,6 +272,7 @@ int main(int argc, char **argv) {
     RUN(threads_that_transact_lose_no_update);
     RUN(a_batch_runs_at_its_commit_and_can_be_used_again);
     RUN(a_session_remembers_as_a_connection_does);
+    RUN(a_session_that_does_not_wait_is_told_when_to_try_again);
     RUN(a_walk_is_a_range_over_keys);
     RUN(a_prefix_ends_where_its_bytes_do);
     RUN(a_walk_outlives_its_store);

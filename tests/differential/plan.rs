@@ -2,11 +2,11 @@
 //! compare. Ours always goes first, so what redis answers steers nothing and a whole sequence is
 //! sent to it at once. What random commands of ours removed is removed from redis by name.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use lsmkv::Db;
+use lsmkv::{Db, Error, ErrorKind, Reply};
 
 use super::check::Check;
 use super::resp::{Client, Command, Resp};
@@ -18,6 +18,16 @@ pub(crate) struct Step {
     pub(crate) check: Check,
 }
 
+impl Step {
+    /// The step of a side that tells no kind of missing value from another.
+    fn with_one_nil(mut self) -> Self {
+        if self.ours == Resp::Bulk(None) && matches!(self.check, Check::Exact | Check::Scores) {
+            self.check = Check::NoValue;
+        }
+        self
+    }
+}
+
 /// Our side.
 pub(crate) enum Ours {
     /// A store with a database selected.
@@ -25,6 +35,16 @@ pub(crate) enum Ours {
     /// A connection to a server, where SELECT is a command.
     #[allow(dead_code, reason = "the test of the server uses it")]
     Server(RefCell<Client>),
+    /// A store of another process with a database selected, and whether a call of the last command
+    /// was one that its place does not offer.
+    #[allow(dead_code, reason = "the test of the server does not use it")]
+    Remote(Box<dyn Place>, Cell<bool>),
+}
+
+/// A store of another process.
+pub(crate) trait Place {
+    fn command(&self, argv: &[&[u8]]) -> Result<Reply, Error>;
+    fn select(&self, number: u32) -> Result<Box<dyn Place>, Error>;
 }
 
 pub(crate) fn words(args: &[&str]) -> Command {
@@ -41,7 +61,7 @@ impl Ours {
     pub(crate) fn db(&self) -> &Db {
         match self {
             Self::Store(db) => db,
-            Self::Server(_) => panic!("a server keeps its store to itself"),
+            Self::Server(_) | Self::Remote(..) => panic!("a server keeps its store to itself"),
         }
     }
 
@@ -50,6 +70,7 @@ impl Ours {
         match self {
             Self::Store(db) => db.flush().unwrap(),
             Self::Server(_) => assert!(!self.call(&words(&["SAVE"])).is_error()),
+            Self::Remote(..) => {}
         }
     }
 
@@ -65,6 +86,24 @@ impl Ours {
         let args: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
         let db = match self {
             Self::Store(db) => db,
+            Self::Remote(store, unsupported) => {
+                let reply = match store.command(&args) {
+                    Ok(reply) => reply.into(),
+                    Err(failure) if failure.kind() == ErrorKind::Unsupported => {
+                        unsupported.set(true);
+                        Resp::Error(failure.to_string())
+                    }
+                    Err(failure) => Resp::Error(format!("the store failed: {failure}")),
+                };
+                // What a node alone can say, it says in a reply.
+                let of_cluster = |text: &str| {
+                    text.to_lowercase().contains("in cluster mode") || text.starts_with("CROSSSLOT")
+                };
+                if matches!(&reply, Resp::Error(text) if of_cluster(text)) {
+                    unsupported.set(true);
+                }
+                return reply;
+            }
             Self::Server(client) => {
                 return match client.borrow_mut().pipeline([command]) {
                     Ok(mut replies) => replies.remove(0),
@@ -79,8 +118,21 @@ impl Ours {
         }
     }
 
-    /// Runs the command; what to ask redis. None if a comparison would be of chance.
+    /// Runs the command; what to ask redis. None if a comparison would be of chance, or the place does
+    /// not offer the command.
     pub(crate) fn plan(&mut self, command: &Command) -> Vec<Step> {
+        if let Self::Remote(_, unsupported) = self {
+            unsupported.set(false);
+        }
+        let steps = self.steps(command);
+        match self {
+            Self::Remote(_, unsupported) if unsupported.get() => Vec::new(),
+            Self::Remote(..) => steps.into_iter().map(Step::with_one_nil).collect(),
+            _ => steps,
+        }
+    }
+
+    fn steps(&mut self, command: &Command) -> Vec<Step> {
         let one = |ours, check| vec![Step { ask: command.clone(), ours, check }];
         match name_of(command).as_str() {
             "SELECT" => self.select(command),
@@ -100,26 +152,35 @@ impl Ours {
     }
 
     fn select(&mut self, command: &Command) -> Vec<Step> {
-        let Self::Store(db) = self else {
+        if matches!(self, Self::Server(_)) {
             let ours = self.call(command);
             return vec![Step { ask: command.clone(), ours, check: Check::Exact }];
-        };
-        let number = count_in(command, 1).and_then(|number| u32::try_from(number).ok());
-        match number.map(|number| (number.to_string(), db.select(number))) {
-            Some((text, Ok(selected))) if command.len() == 2 && command[1] == text.as_bytes() => {
-                *db = selected;
-                let ours = Resp::Status("OK".into());
-                vec![Step { ask: command.clone(), ours, check: Check::Exact }]
-            }
-            // SELECT is the server's; here it is a method, with typed arguments.
-            _ => Vec::new(),
         }
+        // SELECT is the server's; here it is a method, with typed arguments.
+        let number = count_in(command, 1).and_then(|number| u32::try_from(number).ok());
+        let Some(number) = number.filter(|it| command[1..] == [it.to_string().into_bytes()]) else {
+            return Vec::new();
+        };
+        let selected = match self {
+            Self::Store(db) => db.select(number).map(|selected| *db = selected),
+            Self::Remote(store, _) => store.select(number).map(|selected| *store = selected),
+            Self::Server(_) => return Vec::new(),
+        };
+        if selected.is_err() {
+            return Vec::new();
+        }
+        let ours = Resp::Status("OK".into());
+        vec![Step { ask: command.clone(), ours, check: Check::Exact }]
     }
 
     /// Follows the cursor to the end; redis is asked for everything at once.
     fn scan(&self, command: &Command) -> Vec<Step> {
         let at = if name_of(command) == "SCAN" { 1 } else { 2 };
         let (mut call, mut found) = (command.clone(), Vec::new());
+        // A cursor that no call has returned may skip anything at a place of another kind.
+        if matches!(self, Self::Remote(..)) && !self.call(&call).is_error() {
+            call[at] = b"0".to_vec();
+        }
         for _ in 0..10_000 {
             let reply = self.call(&call);
             let [Resp::Bulk(Some(cursor)), Resp::Array(Some(items))] = reply.items() else {

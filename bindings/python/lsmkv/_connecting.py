@@ -3,7 +3,7 @@
 import inspect
 import sys
 from struct import Struct
-from typing import Any, Dict, Iterable, List, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 from redis import exceptions
 
@@ -90,6 +90,35 @@ def opened(path: PathT, given: Dict[str, Any]) -> "DB[bytes]":
     names = options()
     taken: Dict[str, Any] = {name: given.pop(name) for name in list(given) if name in names}
     return borrow(path, taken)
+
+
+class StorePool:
+    """What the pools for redis-py and for its asyncio have in common: the store of the connections."""
+
+    # The class of the connections.
+    session_class: Any
+
+    def __init__(
+        self,
+        path: PathT = ":memory:",
+        store: "Optional[DB[bytes]]" = None,
+        max_connections: Optional[int] = None,
+        **kwargs: Any,
+    ) -> None:
+        self._opened = store is None
+        self.store: "DB[bytes]" = opened(path, kwargs) if store is None else store
+        pool: Any = super()
+        pool.__init__(
+            connection_class=self.session_class,
+            max_connections=max_connections,
+            store=self.store,
+            **{"protocol": 2, **kwargs},
+        )
+
+    def _owes_store(self) -> bool:
+        """Whether the pool opened its store and has not given it back, which the caller does now."""
+        owes, self._opened = self._opened, False
+        return owes
 
 
 def translated(error: _errors.Error) -> exceptions.RedisError:

@@ -15,12 +15,12 @@ from redis import exceptions
 from . import _errors
 from ._connecting import (
     WAITS,
+    StorePool,
     base_classes,
     blocks_of,
     confirmations,
     fitting,
     name_of,
-    opened,
     packed,
     shapes,
     subscribes,
@@ -187,7 +187,7 @@ class Connection(AbstractConnection):
             parser.waiting.extend(confirmations(new[::-1]))
 
 
-class ConnectionPool(redis.connection.ConnectionPool):
+class ConnectionPool(StorePool, redis.connection.ConnectionPool):
     """Opens a store for redis-py; `close` closes it.
 
     Takes the options of `lsmkv.open` and of a redis-py connection (decode_responses, db, ...).
@@ -195,27 +195,12 @@ class ConnectionPool(redis.connection.ConnectionPool):
     is already open is passed as `store`, and stays open.
     """
 
-    def __init__(
-        self,
-        path: PathT = ":memory:",
-        store: Optional[DB[bytes]] = None,
-        max_connections: Optional[int] = None,
-        **kwargs: Any,
-    ) -> None:
-        self._opened = store is None
-        self.store: DB[bytes] = opened(path, kwargs) if store is None else store
-        super().__init__(
-            connection_class=Connection,
-            max_connections=max_connections,
-            store=self.store,
-            **{"protocol": 2, **kwargs},
-        )
+    session_class = Connection
 
     def close(self) -> None:
         """Closes the connections, and the store if no other pool that opened it is left."""
         self.disconnect()
-        if self._opened:
-            self._opened = False
+        if self._owes_store():
             give_back(self.store)
 
     def __enter__(self) -> "ConnectionPool":

@@ -21,12 +21,12 @@ from redis import exceptions
 from . import _errors
 from ._connecting import (
     WAITS,
+    StorePool,
     base_classes,
     blocks_of,
     confirmations,
     fitting,
     name_of,
-    opened,
     packed,
     shapes,
     subscribes,
@@ -303,7 +303,7 @@ class Connection(AbstractConnection):
             parser.waiting.extend(replies)
 
 
-class ConnectionPool(redis.asyncio.connection.ConnectionPool):
+class ConnectionPool(StorePool, redis.asyncio.connection.ConnectionPool):
     """Opens a store for redis-py's asyncio; `aclose` closes it.
 
     Takes the options of `lsmkv.open` and of a redis-py connection (decode_responses, db, ...).
@@ -311,27 +311,12 @@ class ConnectionPool(redis.asyncio.connection.ConnectionPool):
     is already open is passed as `store`, and stays open.
     """
 
-    def __init__(
-        self,
-        path: PathT = ":memory:",
-        store: Optional[DB[bytes]] = None,
-        max_connections: Optional[int] = None,
-        **kwargs: Any,
-    ) -> None:
-        self._opened = store is None
-        self.store: DB[bytes] = opened(path, kwargs) if store is None else store
-        super().__init__(
-            connection_class=Connection,
-            max_connections=max_connections,
-            store=self.store,
-            **{"protocol": 2, **kwargs},
-        )
+    session_class = Connection
 
     async def aclose(self) -> None:
         """Closes the connections, and the store if no other pool that opened it is left."""
         await self.disconnect()
-        if self._opened:
-            self._opened = False
+        if self._owes_store():
             # It waits for what the store still has to write.
             await asyncio.get_running_loop().run_in_executor(None, give_back, self.store)
 

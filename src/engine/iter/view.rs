@@ -13,7 +13,7 @@ use crate::error::Result;
 
 impl View {
     /// An iterator over `tree` at `sequence`.
-    pub fn iter(
+    pub(crate) fn iter(
         self: Arc<Self>,
         tree: TreeId,
         sequence: Sequence,

@@ -17,6 +17,8 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::sync::{Arc, OnceLock};
 
+use super::mapped::{MAPPED_FROM, map, unmap};
+
 /// The position of an entry in its arena.
 pub(super) type Address = u32;
 
@@ -26,8 +28,6 @@ const LARGEST_CHUNK: usize = UNIT << OFFSET_BITS;
 const SMALLEST_CHUNK: usize = 4096;
 /// Entries of at least this size have a chunk of their own.
 const LARGE_ENTRY: usize = LARGEST_CHUNK / 8;
-/// Chunks of at least this size are mapped.
-const MAPPED_FROM: usize = 128 << 10;
 /// A directory of pages leads to the chunks, so that an empty arena costs little.
 const PAGE_BITS: u32 = 7;
 const PAGES: usize = 1 << (32 - OFFSET_BITS - PAGE_BITS);
@@ -58,7 +58,7 @@ impl Drop for Chunk {
         // SAFETY: allocated or mapped in `Chunk::new` with this very size, and freed only here.
         unsafe {
             if is_mapped(self.layout) {
-                libc::munmap(self.memory.cast(), self.layout.size());
+                unmap(self.memory, self.layout.size());
             } else {
                 dealloc(self.memory, self.layout);
             }
@@ -85,15 +85,6 @@ impl Chunk {
     pub(super) fn size(&self) -> usize {
         self.layout.size()
     }
-}
-
-/// New private memory of the process, at a page boundary.
-fn map(bytes: usize) -> Option<*mut u8> {
-    let (protection, flags) =
-        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new anonymous mapping at an address of the system's choice touches no other memory.
-    let mapped = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
-    (mapped != libc::MAP_FAILED).then(|| mapped.cast())
 }
 
 /// Memory in chunks. The writer calls `allocate`, readers call `at`.

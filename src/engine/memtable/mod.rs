@@ -17,9 +17,11 @@
 //! no lock.
 
 mod arena;
+mod buckets;
 mod current_entry;
 mod cursor;
 mod entries;
+mod mapped;
 #[cfg(loom)]
 pub mod models;
 mod order;

@@ -10,15 +10,11 @@
 //! chain. A reader that meets the replaced version reads at an older sequence number: entries
 //! arrive in the order of their sequence numbers, and those it may see were there before it began.
 
-#![cfg_attr(
-    not(loom),
-    expect(unsafe_code, reason = "makes zeroed atomics of zeroed memory; see `zeroed`")
-)]
-
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::arena::{Address, Tail};
+use super::buckets::Buckets;
 use super::entries::{Entries, MAX_KEY_BYTES, MemtableEntry, NewEntry};
 use super::order::{Order, RUN, Sorted};
 use crate::engine::entry::{Sequence, Tag};
@@ -38,7 +34,7 @@ const CACHED_BYTES: usize = 1 << 20;
 /// Writes of one tree that are not flushed yet.
 pub struct Memtable {
     pub(super) entries: Entries,
-    buckets: Box<[AtomicU32]>,
+    buckets: Buckets,
     /// The newest entries of keys that did not fit into the chains of their buckets.
     overflow: RwLock<HashMap<Box<[u8]>, Address>>,
     pub(super) writer: Mutex<Writer>,
@@ -60,20 +56,6 @@ const BEHIND: usize = if cfg!(loom) { 1 } else { 64 };
 const FAR_BEHIND: usize = 1 << 12;
 /// Memory of an entry in the append order and in the order.
 const ORDER_BYTES: usize = 4 + 18;
-
-/// Zeroed memory that the system provides page by page as it is touched. Writing the zeros here
-/// would stop the writer that needs a new memtable for a millisecond.
-#[cfg(not(loom))]
-fn zeroed(count: usize) -> Box<[AtomicU32]> {
-    let zeros = Box::into_raw(vec![0u32; count].into_boxed_slice());
-    // SAFETY: `AtomicU32` has the size, alignment and bit validity of `u32`, and the box is ours.
-    unsafe { Box::from_raw(zeros as *mut [AtomicU32]) }
-}
-
-#[cfg(loom)]
-fn zeroed(count: usize) -> Box<[AtomicU32]> {
-    (0..count).map(|_| AtomicU32::new(0)).collect()
-}
 
 #[derive(Default)]
 pub(super) struct Writer {
@@ -99,7 +81,7 @@ impl Memtable {
         let buckets = (capacity / 128).next_power_of_two().clamp(FEWEST_BUCKETS, 1 << 22);
         Self {
             entries: Entries::new(),
-            buckets: zeroed(buckets),
+            buckets: Buckets::zeroed(buckets),
             overflow: RwLock::default(),
             writer: Mutex::default(),
             order: RwLock::default(),
@@ -298,7 +280,7 @@ impl Memtable {
         drawn.map(|address| self.entry(address))
     }
 
-    /// Gives recent entries their places in the order. The writer calls this after every batch, so
+    /// Gives recent entries their places in the order. The writer calls this after every entry, so
     /// that neither a scan nor a later writer finds much to do.
     #[inline]
     pub fn update_order(&self) {

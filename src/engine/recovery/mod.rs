@@ -228,7 +228,7 @@ impl Opening {
             activity: Activity::default(),
             log: None,
             manifest: Mutex::new(None),
-            view: PublishedView::new(view),
+            view: Arc::new(PublishedView::new(view)),
             committer: Committer::default(),
             work: BackgroundWork::default(),
             closed: AtomicBool::new(false),

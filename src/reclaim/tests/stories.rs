@@ -9,6 +9,7 @@ use crate::types::Type;
 
 use super::*;
 use crate::keyspace::reclaimed::Removed;
+use crate::reclaim::owners::Owners;
 
 #[test]
 fn the_rows_of_an_expired_key_go_with_it_and_not_before() {
@@ -329,4 +330,25 @@ fn the_chunks_of_a_string_stay_with_its_record_and_go_with_it() {
     db.compact().unwrap();
     assert_eq!(all_entries(&db), [1, 0, 0]);
     sound(&db);
+}
+
+/// A merge takes longer than a memtable lives. Its filter walks along the tables of records, and a
+/// record that became part of a table meanwhile is not in the tables of the beginning.
+#[test]
+fn owners_are_found_whose_records_become_tables_during_a_merge() {
+    let db = Setting::new().open();
+    add(&db, b"a", 0..3);
+    db.flush().unwrap();
+    [&b"b"[..], b"c"].iter().for_each(|key| add(&db, key, 0..3));
+    let versions = [&b"a"[..], b"b", b"c"].map(|key| (key, version_of(&db, key)));
+    let space = db.store().spaces().of(0).unwrap();
+    let mut owners = Owners::new(&db.store().engine().filter_job(DATA));
+    for (key, version) in versions {
+        owners.turn_to(&meta_key(space, key));
+        assert!(owners.hold(version, &0u32.to_be_bytes(), 0).unwrap(), "{key:?}");
+        assert!(!owners.hold(version + 1, &0u32.to_be_bytes(), 0).unwrap(), "{key:?}");
+        // At the read point of the merge it exists.
+        db.del(&[b"c"]).unwrap();
+        db.flush().unwrap();
+    }
 }

@@ -93,7 +93,7 @@ pub(in crate::remote) fn join_slot(
                  a common hash tag, as in {{tag}}name",
                 key.escape_ascii()
             );
-            return Err(Error::new(ErrorKind::Invalid, message));
+            return Err(Error::new(ErrorKind::Unsupported, message));
         }
     }
     Ok(())
@@ -131,8 +131,13 @@ impl Plan {
                 "{name} names keys of several slots, which no node of a cluster has together: give \
                  them a common hash tag, as in {{tag}}name"
             );
-            return Err(Error::new(ErrorKind::Invalid, message));
+            return Err(Error::new(ErrorKind::Unsupported, message));
         };
+        // Nothing of a command with too few words may run: a node refuses its name alone.
+        if call.argv.len() != 1 + keys.len() * stride {
+            let parts = vec![Part { slot: first, places: Vec::new() }];
+            return Ok(Self::Split(Split { parts, stride: *stride, join: *join }));
+        }
         let mut parts: Vec<Part> = Vec::new();
         for (place, slot) in keys.iter().map(|key| slot_of(key)).enumerate() {
             match parts.iter_mut().find(|part| part.slot == slot) {
@@ -174,9 +179,11 @@ mod tests {
         let foo = Part { slot: 12_182, places: vec![0, 2] };
         let bar = Part { slot: slot_of(b"bar"), places: vec![1] };
         assert_eq!(split.parts, [foo, bar]);
+        let Plan::Split(split) = plan("MSET foo 1 bar").unwrap() else { panic!() };
+        assert_eq!(split.parts, [Part { slot: 12_182, places: vec![] }]);
         for words in ["SUNIONSTORE d a b", "RENAME a b", "MSETNX a 1 b 2", "EVAL x 2 a b"] {
             let error = plan(words).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Invalid);
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
             assert!(error.message().contains("hash tag"), "{error}");
         }
     }

@@ -13,7 +13,7 @@ use crate::commands::{Head, ReplyBuilder, ReplySink, keys_of};
 use crate::error::{Error, Result};
 use crate::remote::call::Call;
 use crate::remote::connection::{CallFailure, Connection};
-use crate::remote::reply_reader::{Frame, Shape};
+use crate::remote::frame::{Frame, Shape};
 use crate::remote::server_error::server_error;
 
 /// What a session on a cluster watches and queues.
@@ -61,6 +61,8 @@ impl Transaction {
     }
 
     fn begin(&mut self, sink: &mut dyn ReplySink) -> Result<Frame> {
+        // A transaction that ended with its connection was refused too.
+        self.refused = false;
         if let Some(connection) = &mut self.connection {
             let sent = connection.call(&[b"MULTI"], Shape::AsSent, None, sink);
             let frame = self.settled(sent)?;

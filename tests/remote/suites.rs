@@ -1,0 +1,160 @@
+//! The programs in C and C++ and the tests in Python that run on any store, and which of their stories
+//! a store does not offer.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::servers::Server;
+use crate::toolchain::{available, built, compiler, library_path, root, run, skip};
+
+/// Programs whose stories make sense on any store.
+const PROGRAMS: [&str; 13] = [
+    "c/strings.c",
+    "c/values.c",
+    "c/hashes.c",
+    "c/lists.c",
+    "c/sets.c",
+    "c/zsets.c",
+    "c/keys.c",
+    "c/commands.c",
+    "c/scripts.c",
+    "c/messages.c",
+    "cpp/binding.cpp",
+    "cpp/commands.cpp",
+    "cpp/handles.cpp",
+];
+
+/// Tests of the Python binding that make sense on any store.
+const PYTHON: [&str; 2] = ["test_commands", "test_handles"];
+
+/// The compiled programs.
+pub(crate) struct Suites {
+    scratch: TempDir,
+    programs: Vec<(&'static str, PathBuf)>,
+}
+
+/// What a store does not offer: a story, and the call or the sentence that said so.
+pub(crate) type Skips = BTreeMap<String, String>;
+
+impl Suites {
+    pub(crate) fn compiled() -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let programs = PROGRAMS.map(|source| (source, compile(source, scratch.path())));
+        Self { scratch, programs: programs.to_vec() }
+    }
+
+    /// Runs all of them on a store, which they empty.
+    pub(crate) fn run_on(&self, address: &str) -> Skips {
+        let mut skips = Skips::new();
+        let mut failed = String::new();
+        for (source, program) in &self.programs {
+            let output = Command::new(program)
+                .arg(self.scratch.path().join("stores"))
+                .env("LD_LIBRARY_PATH", library_path(self.scratch.path()))
+                .env("LSMKV_TEST_STORE", address)
+                .output()
+                .unwrap();
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let lines: Vec<&str> = text.lines().collect();
+            for (at, line) in lines.iter().enumerate() {
+                if let Some(story) = line.strip_prefix("skipped ") {
+                    skips.insert(format!("tests/{source}: {story}"), reason(lines[at - 1]));
+                }
+            }
+            if !output.status.success() {
+                failed += &format!("{source} on {address}, {}:\n{text}", output.status);
+            }
+        }
+        for name in PYTHON {
+            match run_python(name, address) {
+                Ok(found) => skips.extend(found),
+                Err(text) => failed += &text,
+            }
+        }
+        assert!(failed.is_empty(), "{failed}");
+        skips
+    }
+}
+
+fn compile(source: &str, scratch: &Path) -> PathBuf {
+    let program = scratch.join(source.replace('/', "-"));
+    let cpp = source.ends_with(".cpp");
+    let mut command = compiler(cpp);
+    command
+        .arg(if cpp { "-std=c++17" } else { "-std=gnu99" })
+        .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-function"])
+        .args([if cpp { "-O0" } else { "-O1" }, "-o"])
+        .arg(&program)
+        .arg("-I")
+        .arg(root().join("include"))
+        .arg("-I")
+        .arg(root().join("bindings/cpp"))
+        .arg(root().join("tests").join(source))
+        .arg("-L")
+        .arg(library_path(scratch))
+        .args(["-llsmkv", "-lpthread", "-ldl", "-lm"]);
+    run(&mut command);
+    program
+}
+
+/// What a program prints before a skip: a call in C, or the message of an error.
+fn reason(line: &str) -> String {
+    let line = line.trim();
+    match line.strip_prefix("lsmkv_") {
+        Some(call) => format!("`lsmkv_{}`", call.split('(').next().unwrap_or_default()),
+        None => sentence(line),
+    }
+}
+
+/// The beginning of a message, without addresses and advice.
+fn sentence(message: &str) -> String {
+    let end = message.find([':', ',', ';']).unwrap_or(message.len());
+    message[..end].to_owned()
+}
+
+/// Runs a file of tests in Python; what was skipped, or the output of a failure.
+fn run_python(name: &str, address: &str) -> Result<Skips, String> {
+    if !available("python3") {
+        skip("remote::python", "there is no python3");
+        return Ok(Skips::new());
+    }
+    let output = Command::new("python3")
+        .args(["-m", "unittest", "discover", "-v", "-s", "tests/python", "-p"])
+        .arg(format!("{name}.py"))
+        .current_dir(root())
+        .env("PYTHONPATH", root().join("bindings/python"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("LSMKV_LIBRARY", built("liblsmkv.so"))
+        .env("LSMKV_TEST_STORE", address)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() {
+        return Err(format!("{name}.py on {address}:\n{text}"));
+    }
+    let skipped = text.lines().filter_map(|line| line.split_once(" ... skipped "));
+    let story = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+    Ok(skipped
+        .map(|(test, why)| {
+            let why = why.trim_matches(['\'', '"']);
+            (format!("tests/python/{name}.py: {}", story(test)), sentence(why))
+        })
+        .collect())
+}
+
+/// A C program with the usual handler of SIGPIPE survives its server.
+#[test]
+fn the_death_of_a_server_kills_no_program() {
+    let Some(server) = Server::redis("remote::sigpipe", &[]) else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let mut command = Command::new(compile("c/remote.c", scratch.path()));
+    command
+        .arg(scratch.path().join("stores"))
+        .env("LD_LIBRARY_PATH", library_path(scratch.path()))
+        .env("LSMKV_TEST_STORE", server.address())
+        .env("LSMKV_TEST_SERVER_PID", server.pid().to_string());
+    run(&mut command);
+}
