@@ -53,7 +53,7 @@ class Serving(unittest.TestCase):
                 self.assertEqual(client.recv(100), b"*2\r\n$5\r\nqueue\r\n$3\r\njob\r\n")
 
     def test_what_cannot_be_served_is_an_error_that_says_why(self):
-        with self.assertRaisesRegex(lsmkv.InvalidError, "unix:PATH or tcp:HOST:PORT"):
+        with self.assertRaisesRegex(lsmkv.InvalidError, "unix:PATH, tcp:HOST:PORT"):
             self.db.serve("nowhere")
         with self.assertRaisesRegex(lsmkv.InvalidError, "server_password"):
             self.db.serve("tcp:0.0.0.0:0")
