@@ -210,16 +210,18 @@ fn stores_of_every_format_open_hold_what_was_written_and_go_on() {
         run(&db, "ZADD large:zset -26.5 member:7");
         run(&db, "SET string:1 other");
         run(&db, &format!("SET string:1 part-0-{}", "x"));
-        db.compact().unwrap();
-        check(&db);
-        db.close().unwrap();
-        let db = Db::open(&dir, options()).unwrap();
-        check(&db);
         // Rows that this build has written are counted, those beside them are not.
-        for key in ["large:zset", "large:set", "small:hash"] {
+        for key in ["large:zset", "small:hash"] {
             run(&db, &format!("RENAME {key} renamed"));
             run(&db, &format!("RENAME renamed {key}"));
         }
+        check(&db);
+        db.flush().unwrap();
+        db.close().unwrap();
+        let db = Db::open(&dir, options()).unwrap();
+        check(&db);
+        // A compaction rewrites the others.
+        db.compact().unwrap();
         check(&db);
         db.close().unwrap();
         check(&Db::open(&dir, options()).unwrap());

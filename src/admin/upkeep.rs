@@ -30,8 +30,12 @@ impl Db {
         self.store().engine().flush()
     }
 
-    /// Flushes and merges everything, and returns when the old files are gone.
+    /// Flushes and merges everything, and returns when the old files are gone. In a store that an
+    /// earlier version has written, collections and large strings from before then first get the form
+    /// in which ranks, counts and changes take a time that does not grow with their size: each key in
+    /// a commit of its own, under its lock.
     pub fn compact(&self) -> Result<()> {
+        self.store().rewrite_older()?;
         self.store().engine().compact()
     }
 

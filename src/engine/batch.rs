@@ -229,20 +229,28 @@ impl<'a> Operations<'a> {
         let value = if has_value { self.reader.bytes()? } else { &[] };
         Some(Operation { tree, kind, key, value })
     }
+
+    /// The next operation; `None` after the last.
+    #[inline]
+    pub(crate) fn take_next(&mut self) -> Result<Option<Operation<'a>>> {
+        if self.reader.is_empty() {
+            return Ok(None);
+        }
+        match self.read() {
+            Some(operation) => Ok(Some(operation)),
+            None => {
+                self.reader = Reader::new(&[]);
+                Err(broken())
+            }
+        }
+    }
 }
 
 impl<'a> Iterator for Operations<'a> {
     type Item = Result<Operation<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.reader.is_empty() {
-            return None;
-        }
-        let operation = self.read();
-        if operation.is_none() {
-            self.reader = Reader::new(&[]);
-        }
-        Some(operation.ok_or_else(broken))
+        self.take_next().transpose()
     }
 }
 

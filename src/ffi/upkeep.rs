@@ -35,7 +35,9 @@ pub unsafe extern "C" fn lsmkv_flush(db: *mut lsmkv_db, err: *mut lsmkv_err) -> 
 }
 
 /// Flushes, merges all tables, and returns when the old files and the old log are gone. This may
-/// take long; other threads keep reading and writing.
+/// take long; other threads keep reading and writing. In a store of an earlier version, it first
+/// rewrites collections and large strings, so that ranks, counts and changes no longer grow with
+/// their size; who writes one of these keys meanwhile waits until it is done.
 ///
 /// OK; MISUSE; READONLY, DEGRADED, FULL, CORRUPT, IO.
 #[unsafe(no_mangle)]

@@ -1,7 +1,7 @@
 //! How commands run: [`Tx`], and the handles that run them.
 //!
 //! - `tx`: one command's or transaction's view of the store; `overlay`: its pending writes;
-//!   `pending_write`: one of them; `write_filter`: which keys those may hold; `walk`: rows in order;
+//!   `writes`: those of a tree; `pending_write`: one of them; `write_filter`: which keys they may hold; `walk`: rows in order;
 //!   `counted`: how many rows there are and which is the nth; `prefetch`: rows that are needed soon;
 //!   `touched`: the keys that a transaction depends on;
 //! - `store`: what all handles share; `dependents`: what a close of the store ends first; `stripes`:
@@ -45,6 +45,7 @@ mod view;
 mod walk;
 pub(crate) mod watch;
 mod write_filter;
+mod writes;
 
 #[cfg(loom)]
 pub use conflicts::models as conflict_models;

@@ -6,14 +6,9 @@
 //! that is set weighs 1 if it was not there and else 0, a row that is removed -1 if it was there and
 //! else 0. Other rows and records weigh nothing.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 
 use crate::engine::{Batch, TreeId};
-
-/// The pending writes of a tree by key.
-pub(super) type Writes = BTreeMap<Vec<u8>, PendingWrite>;
 
 /// Roughly the memory that an entry takes beside its bytes.
 const ENTRY_BYTES: usize = 64;

@@ -30,10 +30,15 @@ impl WriteFilter {
         }
     }
 
-    /// Adds a key to those in `others`.
+    /// Adds a key to the `count` keys in `others`.
     #[inline]
-    pub(super) fn note<'k>(&mut self, key: &[u8], others: impl ExactSizeIterator<Item = &'k [u8]>) {
-        if self.0.is_none() && others.len() >= FEW {
+    pub(super) fn note<'k>(
+        &mut self,
+        key: &[u8],
+        count: usize,
+        others: impl Iterator<Item = &'k [u8]>,
+    ) {
+        if self.0.is_none() && count >= FEW {
             let bits = self.0.insert(Box::new([0; WORDS]));
             others.for_each(|key| set(bits, key));
         }
@@ -66,7 +71,7 @@ mod tests {
         let name = |n: u32| format!("a long beginning that all have {n}").into_bytes();
         assert!(!seen.may_hold(&name(0), 0));
         for n in 0..256 {
-            seen.note(&name(n), keys.iter().map(Vec::as_slice));
+            seen.note(&name(n), keys.len(), keys.iter().map(Vec::as_slice));
             keys.push(name(n));
             assert!(keys.iter().all(|key| seen.may_hold(key, keys.len())));
         }

@@ -1,9 +1,9 @@
 //! RENAME, COPY, MOVE: a key's value under another name or in another database.
 //!
-//! A string without rows, or a packed collection that may stay packed, is copied as one record. Rows contain the
-//! key, so they are written again under a new version while they are walked: the time grows with
-//! the number of members, the memory is bounded (see `collection_builder`). The old rows are left
-//! alone: no record names them any more.
+//! A string without rows, or a packed collection that may stay packed, is copied as one record. Rows
+//! contain the key, so they are written again under a new version while they are walked: the time
+//! grows with the number of members, the memory is bounded (see `collection_builder`). The old rows
+//! are left alone: no record names them any more.
 
 use crate::encoding::chunked::{Chunks, StringBody};
 use crate::encoding::keys::{after_prefix, prefix, row_key};
@@ -108,8 +108,20 @@ impl Tx<'_> {
 
     /// Replaces whatever `to` in `database` holds by the value and expiry of `key`.
     fn duplicate(&mut self, key: &[u8], record: &Record, database: u32, to: &[u8]) -> Result<()> {
-        let header = record.header;
         self.on_database(database, |tx| tx.announce_replaced(to))?;
+        self.write_copy(key, record, database, to)
+    }
+
+    /// Writes the value and expiry of `key` to `to` in `database`, which may be the same key: rows
+    /// get a new version.
+    pub(super) fn write_copy(
+        &mut self,
+        key: &[u8],
+        record: &Record,
+        database: u32,
+        to: &[u8],
+    ) -> Result<()> {
+        let header = record.header;
         if is_packed(&record.bytes) {
             let packed = Packed::decode(record.bytes.clone()).map_err(|why| malformed(key, why))?;
             return self.on_database(database, |tx| tx.put_copy(to, header, packed));

@@ -8,6 +8,7 @@
 //!   `ranks`: their positions; `scores`: stored scores; `all_members`, `random_members`: all of them,
 //!   or random ones;
 //! - `collection_builder`: new collections of any size; `rewrite`: collections without tombstones;
+//!   `older_forms`: values that an earlier version has written;
 //! - `iterate`: iterators over keys and members that users hold;
 //! - `number`, `long_double`: numbers as text.
 
@@ -27,6 +28,7 @@ pub(crate) mod members;
 mod memory;
 pub(crate) mod number;
 mod object;
+mod older_forms;
 pub(crate) mod packing;
 mod publish;
 mod random_key;

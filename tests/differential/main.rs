@@ -26,6 +26,7 @@ mod places;
 mod resp;
 #[cfg(feature = "scripting")]
 mod scripts;
+#[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "places use the rest"))]
 mod sequence;
 mod server;
 #[cfg(feature = "remote")]

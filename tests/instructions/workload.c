@@ -26,6 +26,7 @@ static lsmkv_err err;
 static char keys[KEYS][NAME + 1];
 static char narrow[SMALL][NARROW + 1];
 static char wide[LARGE][WIDE + 1];
+static char fresh[LARGE][WIDE + 1];
 static char value[VALUE];
 
 static void check(lsmkv_status status) {
@@ -39,6 +40,7 @@ static void make_names(void) {
     for (int i = 0; i < KEYS; i++) snprintf(keys[i], sizeof keys[i], "key:%012d", i);
     for (int i = 0; i < SMALL; i++) snprintf(narrow[i], sizeof narrow[i], "m%03d", i);
     for (int i = 0; i < LARGE; i++) snprintf(wide[i], sizeof wide[i], "member:%017d", i);
+    for (int i = 0; i < LARGE; i++) snprintf(fresh[i], sizeof fresh[i], "member:%016d+", i);
     memset(value, 'v', sizeof value);
 }
 
@@ -51,6 +53,8 @@ static lsmkv_slice slice(const char *data, size_t len) {
 #define K(i) keys[(i) % KEYS], NAME
 #define N(i) narrow[(i) % SMALL], NARROW
 #define W(i) wide[(i) % LARGE], WIDE
+/* A wide one that no prepared collection has. */
+#define F(i) fresh[(i) % LARGE], WIDE
 #define V value, VALUE
 #define THE_KEY "collection", 10
 
@@ -86,6 +90,13 @@ static void small_set(void) {
 }
 static void spread_set(void) {
     for (int i = 0; i < SMALL; i++) check(lsmkv_sadd(db, THE_KEY, W(i), NULL, &err));
+}
+static void large_set(void) {
+    for (int at = 0; at < LARGE; at += STEP) {
+        lsmkv_slice items[STEP];
+        for (int i = 0; i < STEP; i++) items[i] = slice(wide[at + i], WIDE);
+        check(lsmkv_sadd_many(db, THE_KEY, items, STEP, NULL, &err));
+    }
 }
 
 static void small_zset(void) {
@@ -138,6 +149,10 @@ static void hset_large(int i) {
     int64_t added;
     check(lsmkv_hset(db, THE_KEY, W(i), W(i + 1), &added, &err));
 }
+static void hset_new(int i) {
+    int64_t added;
+    check(lsmkv_hset(db, THE_KEY, F(i), W(i), &added, &err));
+}
 static void hget_small(int i) {
     lsmkv_buf out;
     check(lsmkv_hget(db, THE_KEY, N(i), &out, &err));
@@ -153,6 +168,10 @@ static void hgetall(int i) {
     (void)i;
     check(lsmkv_hgetall(db, THE_KEY, &reply, &err));
     release(reply, 2 * SMALL);
+}
+static void sadd_new(int i) {
+    int64_t added;
+    check(lsmkv_sadd(db, THE_KEY, F(i), &added, &err));
 }
 static void smembers(int i) {
     lsmkv_reply *reply;
@@ -180,6 +199,14 @@ static void zadd_small(int i) {
 static void zadd_large(int i) {
     int64_t added;
     check(lsmkv_zadd(db, THE_KEY, LARGE + i, W(i), &added, &err));
+}
+static void zadd_new(int i) {
+    int64_t added;
+    check(lsmkv_zadd(db, THE_KEY, LARGE + i, F(i), &added, &err));
+}
+static void zrem_large(int i) {
+    int64_t removed;
+    check(lsmkv_zrem(db, THE_KEY, W(i), &removed, &err));
 }
 /* By rank from 0: the walk to a later rank would hide what the reply costs. */
 static void zrange(int i) {
@@ -249,11 +276,15 @@ static const struct measured {
     {"set", MEMTABLE, no_data, set, SINGLE},
     {"hset", MEMTABLE, small_hash, hset_small, SINGLE},
     {"hset_large", TABLE, large_hash, hset_large, SINGLE},
+    {"hset_new", TABLE, large_hash, hset_new, SINGLE},
     {"hget", MEMTABLE, small_hash, hget_small, SINGLE},
     {"hget_large", TABLE, large_hash, hget_large, SINGLE},
     {"lpush", MEMTABLE, no_data, lpush, SINGLE},
     {"zadd", MEMTABLE, small_zset, zadd_small, SINGLE},
     {"zadd_large", TABLE, large_zset, zadd_large, SINGLE},
+    {"zadd_new", TABLE, large_zset, zadd_new, SINGLE},
+    {"zrem", TABLE, large_zset, zrem_large, SINGLE},
+    {"sadd_new", TABLE, large_set, sadd_new, SINGLE},
     {"lrange_100", MEMTABLE, small_list, lrange, RANGE},
     {"lrange_100_large", TABLE, large_list, lrange_middle, RANGE},
     {"hgetall_100", MEMTABLE, small_hash, hgetall, RANGE},

@@ -13,7 +13,7 @@ use crate::types::{
 
 pub(crate) fn bitcount(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     // Redis reads the range only if the key exists.
-    let Some(value) = tx.get(args.bytes()?)? else { return Ok(Reply::Int(0)) };
+    let Some(value) = tx.string(args.bytes()?)? else { return Ok(Reply::Int(0)) };
     let range = match args.len() {
         0 => None,
         2 | 3 => {
@@ -26,7 +26,7 @@ pub(crate) fn bitcount(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
         }
         _ => return Err(syntax_error()),
     };
-    Ok(Reply::Int(bits::count(&value, range)))
+    tx.bitcount_of(&value, range).map(Reply::Int)
 }
 
 pub(crate) fn bitpos(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
@@ -39,7 +39,7 @@ pub(crate) fn bitpos(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
             return Err(Error::new(ErrorKind::Invalid, text));
         }
     };
-    let Some(value) = tx.get(key)? else { return Ok(Reply::Int(if bit { -1 } else { 0 })) };
+    let Some(value) = tx.string(key)? else { return Ok(Reply::Int(if bit { -1 } else { 0 })) };
     let mut range = BitSearch::default();
     if args.len() > 3 {
         return Err(syntax_error());
@@ -53,7 +53,7 @@ pub(crate) fn bitpos(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
         range.unit = unit(&mut args)?;
         range.end = Some(parse_integer(end)?);
     }
-    Ok(Reply::Int(bits::position(&value, bit, range).unwrap_or(-1)))
+    Ok(Reply::Int(tx.bitpos_of(&value, bit, range)?.unwrap_or(-1)))
 }
 
 /// The unit at the end of a range, if there is one.

@@ -19,7 +19,7 @@ const NAME: Arg = Key("key");
 const NAMES: Arg = Many(&[NAME]);
 const GIVEN: &str = "O(N), N being the number of keys given";
 const COPIED: &str = "O(N), N being the number of members, or the length of a string";
-const NEW_EXPIRY: &str = "O(1); for a string O(N), N being its length";
+const NEW_EXPIRY: &str = "O(1); for a short string O(N), N being its length";
 const FLUSH_MODE: Arg = Optional(&[OneOf(&[&[Word("ASYNC")], &[Word("SYNC")]])]);
 const CONDITION: Arg = Optional(&[OneOf(&[
     &[Word("NX")],
@@ -225,7 +225,7 @@ const COMMANDS: &[Command] = &[
             &[Word("REFCOUNT"), NAME],
         ])],
         ReplyKind::Varies,
-        "O(1)",
+        "O(1); O(N) for N members, if they are at most 512",
         "Tells how Redis would store a value.",
     )
     .flags(Flags::ANY_TYPE)

@@ -143,12 +143,14 @@ impl Order {
         for ((key, at, weight), address) in placed.iter().zip(group) {
             let Some(run) = self.runs.get_mut(*at) else { continue };
             run.push(key, *address, *weight, entries);
-            if let Some(sum) = self.weights.get_mut(*at) {
-                *sum += i32::from(*weight);
-            }
-            self.weighs |= *weight != 0;
             if run.len() == RUN - GROUP {
                 full.push(*at);
+            }
+            if *weight != 0
+                && let Some(sum) = self.weights.get_mut(*at)
+            {
+                *sum += i32::from(*weight);
+                self.weighs = true;
             }
         }
         // From the last one on, since a split moves the runs after it.

@@ -62,15 +62,14 @@ impl MemtableSet {
     /// Applies a batch in the form the log stores and returns its sequence number.
     pub(crate) fn apply(&self, batch: &[u8]) -> Result<Sequence> {
         let broken = || Error::new(ErrorKind::Corrupt, "a batch names a tree that does not exist");
-        let (sequence, operations) = batch::decode(batch).ok_or_else(broken)?;
-        for operation in operations {
-            let operation = operation?;
+        let (sequence, mut operations) = batch::decode(batch).ok_or_else(broken)?;
+        while let Some(operation) = operations.take_next()? {
             let memtable = self.trees.get(operation.tree.index()).ok_or_else(broken)?;
             let tag = Tag::new(sequence, operation.kind);
             let hash = self.hash_seed.hash(operation.key);
             memtable.insert(hash, operation.key, tag, operation.value)?;
+            memtable.update_order();
         }
-        self.trees.iter().for_each(|memtable| memtable.update_order());
         Ok(sequence)
     }
 }

@@ -280,7 +280,7 @@ impl Memtable {
         drawn.map(|address| self.entry(address))
     }
 
-    /// Gives recent entries their places in the order. The writer calls this after every batch, so
+    /// Gives recent entries their places in the order. The writer calls this after every entry, so
     /// that neither a scan nor a later writer finds much to do.
     #[inline]
     pub fn update_order(&self) {

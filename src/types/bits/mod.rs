@@ -108,13 +108,17 @@ impl BitUnit {
 
 impl Tx<'_> {
     pub(crate) fn bitcount(&self, key: &[u8], range: Option<BitRange>) -> Result<i64> {
-        match self.string(key)? {
-            None => Ok(0),
-            Some(StringValue::Whole(value)) => Ok(count(&value, range)),
-            Some(StringValue::Chunked(string)) => {
+        self.string(key)?.map_or(Ok(0), |value| self.bitcount_of(&value, range))
+    }
+
+    /// The number of set bits in a range of a value.
+    pub(crate) fn bitcount_of(&self, value: &StringValue, range: Option<BitRange>) -> Result<i64> {
+        match value {
+            StringValue::Whole(value) => Ok(count(value, range)),
+            StringValue::Chunked(string) => {
                 let len = place(string.chunks.len);
                 let bits = range.map_or(0..len * 8, |range| range.bits(len));
-                count_in_chunks(self, &string, &bits)
+                count_in_chunks(self, string, &bits)
             }
         }
     }
@@ -122,10 +126,22 @@ impl Tx<'_> {
     pub(crate) fn bitpos(&self, key: &[u8], bit: bool, range: BitSearch) -> Result<Option<i64>> {
         match self.string(key)? {
             None => Ok((!bit).then_some(0)),
-            Some(StringValue::Whole(value)) => Ok(position(&value, bit, range)),
-            Some(StringValue::Chunked(string)) => {
+            Some(value) => self.bitpos_of(&value, bit, range),
+        }
+    }
+
+    /// The first set, or clear, bit in a range of a value.
+    pub(crate) fn bitpos_of(
+        &self,
+        value: &StringValue,
+        bit: bool,
+        range: BitSearch,
+    ) -> Result<Option<i64>> {
+        match value {
+            StringValue::Whole(value) => Ok(position(value, bit, range)),
+            StringValue::Chunked(string) => {
                 let bits = range.bits(place(string.chunks.len));
-                let found = first_in_chunks(self, &string, &bits, bit)?;
+                let found = first_in_chunks(self, string, &bits, bit)?;
                 Ok(range.answer(found, &bits, bit))
             }
         }

@@ -418,26 +418,35 @@ fn is_counted(db: &Db, key: &[u8], kind: Type) -> bool {
     db.read(|tx| Ok(tx.collection(key, kind)?.unwrap().is_counted(tx))).unwrap()
 }
 
-#[test]
-fn collections_of_an_older_store_are_counted_once_they_are_rewritten() {
-    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testdata/stores/format-2-closed");
+/// A copy of a store of the repository.
+fn golden(name: &str) -> tempfile::TempDir {
+    let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testdata/stores");
     let scratch = tempfile::tempdir().unwrap();
-    for file in std::fs::read_dir(old).unwrap().map(Result::unwrap) {
+    for file in std::fs::read_dir(stores.join(name)).unwrap().map(Result::unwrap) {
         std::fs::copy(file.path(), scratch.path().join(file.file_name())).unwrap();
     }
-    let keys: [(&[u8], Type); 3] =
-        [(b"large:zset", Type::ZSet), (b"large:hash", Type::Hash), (b"large:set", Type::Set)];
-    let ranks = |db: &Db| -> Vec<_> {
-        let members = db.zrange(b"large:zset", &ZRange::of(By::Rank(0, -1))).unwrap();
-        members.iter().map(|member| db.zrank(b"large:zset", member).unwrap()).collect()
-    };
+    scratch
+}
+
+/// The ranks of all members of `large:zset` of a golden store.
+fn golden_ranks(db: &Db) -> Vec<Option<i64>> {
+    let members = db.zrange(b"large:zset", &ZRange::of(By::Rank(0, -1))).unwrap();
+    members.iter().map(|member| db.zrank(b"large:zset", member).unwrap()).collect()
+}
+
+const GOLDEN_KEYS: [(&[u8], Type); 3] =
+    [(b"large:zset", Type::ZSet), (b"large:hash", Type::Hash), (b"large:set", Type::Set)];
+
+#[test]
+fn collections_of_an_older_store_are_counted_once_they_are_rewritten() {
+    let scratch = golden("format-2-closed");
     let db = Db::open(scratch.path(), Options::default()).unwrap();
     let expected: Vec<_> = (0..400).map(Some).collect();
-    assert_eq!(ranks(&db), expected);
+    assert_eq!(golden_ranks(&db), expected);
     // Writes to an old collection do not make it counted.
     db.zadd(b"large:zset", &[(1.0, b"new")], ZAdd::default()).unwrap();
     db.zrem(b"large:zset", &[b"new"]).unwrap();
-    for (key, kind) in keys {
+    for (key, kind) in GOLDEN_KEYS {
         assert!(!is_counted(&db, key, kind));
         db.rename(key, b"renamed").unwrap();
         db.rename(b"renamed", key).unwrap();
@@ -445,8 +454,60 @@ fn collections_of_an_older_store_are_counted_once_they_are_rewritten() {
     }
     db.close().unwrap();
     let db = Db::open(scratch.path(), Options::default()).unwrap();
-    assert!(keys.iter().all(|(key, kind)| is_counted(&db, key, *kind)));
-    assert_eq!(ranks(&db), expected);
+    assert!(GOLDEN_KEYS.iter().all(|(key, kind)| is_counted(&db, key, *kind)));
+    assert_eq!(golden_ranks(&db), expected);
+    assert_eq!(db.check().unwrap(), [""; 0]);
+}
+
+#[test]
+fn a_compaction_rewrites_what_an_earlier_version_has_written() {
+    for name in ["format-1-killed", "format-1-closed", "format-2-killed", "format-2-closed"] {
+        let scratch = golden(name);
+        let db = Db::open(scratch.path(), Options::default()).unwrap();
+        let expected: Vec<_> = (0..400).map(Some).collect();
+        assert_eq!(golden_ranks(&db), expected);
+        assert!(GOLDEN_KEYS.iter().all(|(key, kind)| !is_counted(&db, key, *kind)));
+        // A transaction that has read an old collection must not write rows of its version.
+        let transaction = db.begin().unwrap();
+        transaction.hset(b"large:hash", &[(b"field", b"of a transaction")]).unwrap();
+        let all = || (db.hgetall(b"large:hash").unwrap(), db.smembers(b"large:set").unwrap());
+        let before = all();
+        db.compact().unwrap();
+        assert!(GOLDEN_KEYS.iter().all(|(key, kind)| is_counted(&db, key, *kind)));
+        assert_eq!(transaction.commit().unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!((golden_ranks(&db), all()), (expected.clone(), before));
+        // Nothing is left to do.
+        assert_eq!(db.read(|tx| tx.store().rewrite_older()).unwrap(), 0);
+        assert_eq!(db.check().unwrap(), [""; 0]);
+        db.close().unwrap();
+        let db = Db::open(scratch.path(), Options::default()).unwrap();
+        assert!(GOLDEN_KEYS.iter().all(|(key, kind)| is_counted(&db, key, *kind)));
+        assert_eq!(golden_ranks(&db), expected);
+    }
+}
+
+/// A large string of an earlier version is whole in its record, and every question reads all of it.
+#[test]
+fn a_compaction_puts_large_strings_of_an_earlier_version_into_chunks() {
+    let scratch = golden("format-2-whole-strings");
+    let db = Db::open(scratch.path(), Options::default()).unwrap();
+    let is_chunked = |key: &[u8]| {
+        db.read(|tx| Ok(crate::encoding::chunked::is_chunked(&tx.record(key)?.unwrap().bytes)))
+    };
+    let keys: [(&[u8], bool); 4] = [
+        (b"large:65536", false),
+        (b"large:65537", true),
+        (b"large:200000", true),
+        (b"large:bits", true),
+    ];
+    let seen = |key: &[u8]| (db.get(key).unwrap(), db.pexpiretime(key).unwrap());
+    let before: Vec<_> = keys.iter().map(|(key, _)| seen(key)).collect();
+    assert!(keys.iter().all(|(key, _)| !is_chunked(key).unwrap()));
+    db.compact().unwrap();
+    for ((key, large), before) in keys.iter().zip(before) {
+        assert_eq!(is_chunked(key).unwrap(), *large);
+        assert!(seen(key) == before);
+    }
     assert_eq!(db.check().unwrap(), [""; 0]);
 }
 

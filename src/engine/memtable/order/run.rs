@@ -9,11 +9,16 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::Target;
-use super::splits::head_of;
+use super::splits::head_from;
 use crate::engine::entry::common_prefix;
 use crate::engine::memtable::arena::Address;
 use crate::engine::memtable::entries::Entries;
+
+/// Number of slots by which the middle of a run is estimated.
+const SAMPLES: usize = 15;
 
 /// In twelve bytes, since a memtable has one for every entry.
 #[derive(Clone, Copy, Debug)]
@@ -54,10 +59,10 @@ pub(super) struct Run {
     one_key: bool,
 }
 
-/// The first seven bytes of a key as a big-endian number, padded with zeros.
+/// The seven bytes of a key from an offset on, as a big-endian number, padded with zeros.
 #[inline]
-fn short_prefix_of(key: &[u8]) -> u64 {
-    head_of(key) & !0xff
+fn short_prefix_from(key: &[u8], offset: usize) -> u64 {
+    head_from(key, offset) & !0xff
 }
 
 /// Compares two slots of a run. Of one key, later written entries come first: their sequence numbers
@@ -73,6 +78,16 @@ fn compare_slots(a: Slot, b: Slot, one_key: bool, entries: &Entries) -> Ordering
     })
 }
 
+/// Adds a slot to some of which the first `sorted` are in order. Ascending keys, as of a fill in order,
+/// stay sorted without a comparison of keys.
+#[inline]
+fn append(slots: &mut Vec<Slot>, sorted: &mut usize, slot: Slot) {
+    if *sorted == slots.len() && slots.last().is_none_or(|last| last.prefix() < slot.prefix()) {
+        *sorted += 1;
+    }
+    slots.push(slot);
+}
+
 impl Run {
     /// Adds an entry.
     #[inline]
@@ -85,18 +100,12 @@ impl Run {
             self.one_key = key.len() == self.common.len();
         }
         let slot = Slot::new(self.prefix(key), weight, address);
-        // Ascending keys, as of a fill in order, stay sorted without a comparison of keys.
-        if self.sorted == self.slots.len()
-            && self.slots.last().is_none_or(|last| last.prefix() < slot.prefix())
-        {
-            self.sorted += 1;
-        }
-        self.slots.push(slot);
+        append(&mut self.slots, &mut self.sorted, slot);
     }
 
     #[inline]
     fn prefix(&self, key: &[u8]) -> u64 {
-        short_prefix_of(key.get(self.common.len()..).unwrap_or_default())
+        short_prefix_from(key, self.common.len())
     }
 
     /// Shortens `common` to a prefix of `key`.
@@ -133,23 +142,79 @@ impl Run {
         self.sorted = self.slots.len();
     }
 
-    /// Moves the upper half to a new run, and returns it with the address of its first entry.
+    /// Moves the upper part, about half, to a new run, and returns it with the address of its first
+    /// entry.
     pub(super) fn split(&mut self, entries: &Entries) -> (Self, Address) {
-        let middle = self.slots.len() / 2;
-        let was_sorted = self.is_sorted();
-        if !was_sorted && middle < self.slots.len() {
-            let one_key = self.one_key;
-            let order = |a: &Slot, b: &Slot| compare_slots(*a, *b, one_key, entries);
-            self.slots.select_nth_unstable_by(middle, order);
-        }
-        let slots = self.slots.split_off(middle);
-        let first = slots.first().map_or(0, |slot| slot.address);
-        let sorted = if was_sorted { slots.len() } else { 0 };
+        let half = self.slots.len() / 2;
+        let (slots, sorted, first) = if self.is_sorted() {
+            let slots = self.slots.split_off(half);
+            self.sorted = self.slots.len();
+            let (sorted, first) = (slots.len(), slots.first().copied());
+            (slots, sorted, first)
+        } else if self.is_descending(entries) {
+            // The elements of a list that is pushed to at its head, or versions of one key.
+            let lower = self.slots.split_off(half);
+            let slots = std::mem::replace(&mut self.slots, lower);
+            self.sorted = 1;
+            let first = slots.last().copied();
+            (slots, 1, first)
+        } else {
+            self.split_unsorted(entries)
+        };
         let mut upper = Self { slots, sorted, common: self.common.clone(), one_key: self.one_key };
-        self.sorted = if was_sorted { self.slots.len() } else { 0 };
         self.refine(entries);
         upper.refine(entries);
-        (upper, first)
+        (upper, first.map_or(0, |first| first.address))
+    }
+
+    /// Whether every slot sorts before the one added before it.
+    fn is_descending(&self, entries: &Entries) -> bool {
+        let one_key = self.one_key;
+        let order = |a: &Slot, b: &Slot| compare_slots(*a, *b, one_key, entries);
+        self.slots.is_sorted_by(|a, b| order(b, a).is_lt())
+    }
+
+    /// Takes out the slots from the middle one on, in the order in which they were added, with the
+    /// number of those that are in order, and the middle one. Where two streams of ascending keys
+    /// met in a run, each is in order again.
+    fn split_unsorted(&mut self, entries: &Entries) -> (Vec<Slot>, usize, Option<Slot>) {
+        let one_key = self.one_key;
+        let order = |a: &Slot, b: &Slot| compare_slots(*a, *b, one_key, entries);
+        let mut some: SmallVec<[Slot; SAMPLES + 1]> =
+            self.slots.iter().step_by((self.slots.len() / SAMPLES).max(1)).copied().collect();
+        some.sort_unstable_by(order);
+        let middle = some.get(some.len() / 2).copied();
+        if let Some(middle) = middle {
+            let (upper, sorted) = self.take_from(middle, entries);
+            // The median of a few may be far from that of all.
+            let quarter = (self.slots.len() + upper.len()) / 4;
+            if self.slots.len() >= quarter && upper.len() >= quarter {
+                return (upper, sorted, Some(middle));
+            }
+            self.slots.extend(upper);
+        }
+        let (mut all, half) = (self.slots.clone(), self.slots.len() / 2);
+        if half == 0 {
+            return (Vec::new(), 0, None);
+        }
+        let middle = *all.select_nth_unstable_by(half, order).1;
+        let (upper, sorted) = self.take_from(middle, entries);
+        (upper, sorted, Some(middle))
+    }
+
+    /// Takes out the slots that do not sort before `middle`, with the number of those in order.
+    fn take_from(&mut self, middle: Slot, entries: &Entries) -> (Vec<Slot>, usize) {
+        let (one_key, capacity) = (self.one_key, self.slots.capacity());
+        let all = std::mem::replace(&mut self.slots, Vec::with_capacity(capacity));
+        self.sorted = 0;
+        let (mut upper, mut sorted) = (Vec::with_capacity(capacity), 0);
+        for slot in all {
+            match compare_slots(slot, middle, one_key, entries).is_lt() {
+                true => append(&mut self.slots, &mut self.sorted, slot),
+                false => append(&mut upper, &mut sorted, slot),
+            }
+        }
+        (upper, sorted)
     }
 
     /// Lengthens the common prefix if the slots have few bytes left that differ.
@@ -174,11 +239,11 @@ impl Run {
 
     /// The index of the first slot that does not sort before `target`. The run must be sorted.
     pub(super) fn first_from(&self, target: &Target<'_>, entries: &Entries) -> usize {
-        let Some(rest) = target.key.strip_prefix(self.common.as_slice()) else {
+        if !target.key.starts_with(&self.common) {
             // The target lacks the common prefix: it sorts before all keys or after all keys.
             return if target.key > self.common.as_slice() { self.len() } else { 0 };
-        };
-        let prefix = short_prefix_of(rest);
+        }
+        let prefix = self.prefix(target.key);
         self.slots.partition_point(|slot| {
             slot.prefix().cmp(&prefix).then_with(|| target.compare(slot.address, entries)).is_lt()
         })

@@ -44,10 +44,18 @@ pub(super) fn head_of(key: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// The eight bytes of a key from an offset on, as a number.
+/// The eight bytes of a key from an offset on, as a big-endian number, padded with zeros.
 #[inline]
-fn head_from(key: &[u8], offset: usize) -> u64 {
-    head_of(key.get(offset..).unwrap_or_default())
+pub(super) fn head_from(key: &[u8], offset: usize) -> u64 {
+    let rest = key.get(offset..).unwrap_or_default();
+    match (rest.first_chunk(), key.last_chunk()) {
+        (Some(first), _) => u64::from_be_bytes(*first),
+        // The last bytes of a long key without those before the offset: no loop over a few bytes.
+        (None, Some(last)) if !rest.is_empty() => {
+            u64::from_be_bytes(*last) << (64 - 8 * rest.len())
+        }
+        _ => head_of(rest),
+    }
 }
 
 impl Splits {
@@ -67,7 +75,7 @@ impl Splits {
             // The target lacks the common prefix: it sorts before all splits or after all splits.
             return if target.key > self.common.as_slice() { self.len() } else { 0 };
         };
-        let family = self.family(head_of(rest));
+        let family = self.family(head_from(target.key, target.key.len() - rest.len()));
         let Some(members) = self.splits.get(family.clone()) else { return family.start };
         let Some(first) = members.first() else { return family.start };
         let first_key = entries.entry(first.address).key();
@@ -88,6 +96,10 @@ impl Splits {
 
     /// The splits whose first eight bytes are `head`.
     fn family(&self, head: u64) -> Range<usize> {
+        // Ascending keys belong after all splits.
+        if self.splits.last().is_none_or(|last| last.head < head) {
+            return self.len()..self.len();
+        }
         let start = self.splits.partition_point(|split| split.head < head);
         let rest = self.splits.get(start..).unwrap_or_default();
         // Most families are small, unless there is but one.
