@@ -26,7 +26,7 @@ INCLUDES := -Iinclude -Ibindings/cpp
 
 .PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server bench-remote \
 	torture loom shuttle miri sanitizers coverage fuzz deny generate install uninstall clean setup \
-	figures compat latency memory-serve ranks siege places cluster \
+	figures compat latency memory-serve pauses ranks siege places cluster \
 	instructions instructions-accept
 
 # cargo uses all cores by itself, and its builds write to the same files.
@@ -186,6 +186,9 @@ siege:
 # What ranks cost in a sorted set of a million members, also beside 20,000 updates a second.
 ranks:
 	LSMKV_RANK_MEMBERS=$(or $(N),1000000) $(CARGO) test --release -p lsmkv --test ranks -- --nocapture
+# The longest SET beside a rate-limited compaction of N MB, and a GET 200,000 versions back.
+pauses:
+	LSMKV_COMPACT_MB=$(or $(N),250) $(LONG) pauses -- --nocapture
 # Memory of `lsmkv serve` under 40 million commands of ten kinds, and while it is idle for ten minutes.
 memory-serve:
 	LSMKV_SERVE_BUDGET=128 LSMKV_SERVE_COMMANDS=$(or $(N),40000000) LSMKV_SERVE_IDLE=600 \

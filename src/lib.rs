@@ -58,20 +58,22 @@ mod scripting;
 #[doc(hidden)]
 pub mod server;
 mod sync;
+#[cfg(any(feature = "remote", feature = "server"))]
+mod tls;
 mod txn;
 pub mod types;
 
 pub use admin::{Stat, StatValue, TableInfo};
 pub use commands::{
     AbandonedCommands, Batch, BlockingPop, Call, CommandInfo, ConnectionCommand, Head,
-    KeyPositions, PopOutcome, Reply, ReplySink, Session, SessionCommandInfo, SessionTrackingState,
-    WaitingPop, commands, session_commands,
+    KeyPositions, PopOutcome, Reply, ReplySink, RestorePolicy, Script, Session, SessionCommandInfo,
+    SessionTrackingState, WaitingPop, commands, session_commands,
 };
 pub use engine::CacheFill;
 pub use error::{Error, ErrorKind, Result};
 pub use keyspace::limits::Limits;
 pub use messages::{OutputLimits, TrackingCounts, normalized_event_classes};
-pub use options::{Compression, Description, Options, SyncMode};
+pub use options::{ClientCertificates, Compression, Description, Options, SyncMode};
 #[cfg(feature = "remote")]
 pub use remote::{Address, Endpoint, Place, Remote, RemoteBatch, RemoteSession};
 #[cfg(feature = "server")]

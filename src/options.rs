@@ -30,6 +30,17 @@ pub enum Compression {
     Lz4,
 }
 
+/// Whether a server asks its clients for a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientCertificates {
+    /// A client without a valid certificate is refused.
+    Required,
+    /// A client may have none; one that it has must be valid.
+    Optional,
+    /// No client is asked.
+    Ignored,
+}
+
 /// An option as [`Options::describe`] lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
@@ -169,6 +180,16 @@ options! {
     connect_timeout_ms: u64 = 5000, Rule::Count(1, 3_600_000);
     /// Milliseconds that a remote store may be silent during a reply; 0 for no limit.
     reply_timeout_ms: u64 = 30_000, Rule::Count(0, 86_400_000);
+    /// File of certificates (PEM) that `rediss://` trusts; empty for those that the system trusts.
+    tls_ca_file: String = String::new(), Rule::Text;
+    /// File of the certificate (PEM) that this side of `rediss://` shows; empty for none.
+    tls_cert_file: String = String::new(), Rule::Text;
+    /// File of the private key (PEM) of `tls_cert_file`.
+    tls_key_file: String = String::new(), Rule::Text;
+    /// Name that the certificate of a `rediss://` server must be for; empty for the host.
+    tls_server_name: String = String::new(), Rule::Text;
+    /// Whether `rediss://` accepts any certificate: whoever is on the way can then read everything.
+    tls_insecure: bool = false, Rule::Choice;
     /// Whether the writes of a script that fails remain, as in Redis; otherwise they are undone.
     script_keeps_writes: bool = false, Rule::Choice;
     /// Password that clients of a server must give (AUTH); empty for none.
@@ -181,6 +202,15 @@ options! {
     server_threads: u32 = 0, Rule::Count(0, 64);
     /// Whether a server may listen beyond this machine without a password.
     server_unprotected: bool = false, Rule::Choice;
+    /// File of the certificate (PEM) of a server on `tls:HOST:PORT`, followed by those between it
+    /// and its authority.
+    server_tls_cert_file: String = String::new(), Rule::Text;
+    /// File of the private key (PEM) of `server_tls_cert_file`.
+    server_tls_key_file: String = String::new(), Rule::Text;
+    /// File of certificates (PEM) that the certificates of clients must come from.
+    server_tls_ca_file: String = String::new(), Rule::Text;
+    /// Whether clients on `tls:HOST:PORT` need a certificate: `yes`, `no`, or `optional`.
+    server_tls_auth_clients: ClientCertificates = ClientCertificates::Required, Rule::Choice;
 }
 
 impl Options {

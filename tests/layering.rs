@@ -15,10 +15,11 @@ use std::path::{Path, PathBuf};
 
 /// What a layer may import, beside itself. `engine!` is the engine's facade: items that stand at
 /// the root of `engine`, not its modules.
-const TABLE: [(&str, &[&str]); 18] = [
+const TABLE: [(&str, &[&str]); 19] = [
     ("sync", &[]),
     ("error", &[]),
     ("options", &["error"]),
+    ("tls", &["error", "options"]),
     ("io", &[]),
     ("engine", &["io", "sync", "error", "options"]),
     ("encoding", &["io::codec", "error"]),
@@ -56,11 +57,14 @@ const TABLE: [(&str, &[&str]); 18] = [
     // The root names the script engine, so that commands need not know the layer above them.
     ("commands", &["types", "txn", "messages", "error", "options", "SCRIPT_ENGINE"]),
     ("scripting", &["commands", "types", "txn", "keyspace", "encoding", "error", "options"]),
-    ("remote", &["commands", "keyspace::limits", "error", "options"]),
+    ("remote", &["commands", "keyspace::limits", "tls", "error", "options"]),
     ("resp", &["commands", "error"]),
     (
         "server",
-        &["resp", "commands", "admin", "types", "txn", "messages", "sync", "error", "options"],
+        &[
+            "resp", "commands", "admin", "types", "txn", "messages", "tls", "sync", "error",
+            "options",
+        ],
     ),
     (
         "ffi",

@@ -1,6 +1,6 @@
 //! Work in the background does not stop writers, and old versions do not slow readers.
 //!
-//! `LSMKV_COMPACT_MB` sets the size of the store that is compacted (30).
+//! `LSMKV_COMPACT_MB` sets the size of the store that is compacted (30; `make pauses`: 250).
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -80,6 +80,6 @@ fn a_read_200_000_versions_back_is_quick() {
     let first = took[0];
     took.sort();
     println!("a GET 200,000 versions back: first {first:?}, median {:?}", took[50]);
-    // Microseconds on a quiet machine; without optimisation and beside other tests it is slower.
-    assert!(took[50] < Duration::from_micros(500), "{:?}", took[50]);
+    // 4 us on a quiet machine. Most calls are not interrupted on a busy one either.
+    assert!(took[50] < Duration::from_micros(50), "{:?}", took[50]);
 }

@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lsmkv::{Db, ErrorKind, Options, Reply};
+use lsmkv::{Db, ErrorKind, Options, Reply, RestorePolicy, Script};
 
 fn open() -> Db {
     with(|_| {})
@@ -417,9 +417,93 @@ fn a_script_can_be_killed_and_those_who_wait_for_it_are_told_busy() {
     db.set(b"a", b"y").unwrap();
 }
 
+/// Values that the library makes for a script count as those that the script makes: keys,
+/// arguments and replies.
+#[test]
+fn replies_keys_and_arguments_count_as_memory_of_the_script() {
+    let db = with(|options| options.script_max_memory = 4 << 20);
+    // Equal texts are one value in Lua.
+    let large = |n: u8| [&[n][..], &vec![b'x'; (1 << 20) - 1]].concat();
+    let values: Vec<Vec<u8>> = (0..6).map(large).collect();
+    let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+    db.rpush(b"list", &values).unwrap();
+    let all = "return #redis.call('LRANGE', KEYS[1], 0, -1)";
+    let one = "return #redis.call('LINDEX', KEYS[1], 0)";
+    let kept = "local t = {} for i = 1, 6 do t[i] = redis.call('LINDEX', KEYS[1], i - 1) end";
+    for _ in 0..3 {
+        for script in [all, kept] {
+            let error = db.eval(script, &[b"list"], &[]).unwrap_err();
+            assert!(error.message().contains("not enough memory"), "{error}");
+        }
+        assert_eq!(db.eval(one, &[b"list"], &[]).unwrap(), Reply::Int(1 << 20));
+        assert!(db.eval("return #ARGV", &[], &values).is_err());
+        assert_eq!(db.eval("return #ARGV", &[], &values[..2]).unwrap(), Reply::Int(2));
+    }
+}
+
+#[test]
+fn a_script_value_runs_by_its_digest_and_survives_a_flush_of_the_cache() {
+    let (db, other) = (open(), open());
+    let script = Script::new("return {KEYS[1], ARGV[1], redis.call('INCR', KEYS[1])}");
+    for n in 1..4 {
+        let reply = script.run(&db, &[b"n"], &[b"x"]).unwrap();
+        let text = |text: &'static str| Reply::Bulk(text.into());
+        assert_eq!(reply, Reply::Array(vec![text("n"), text("x"), Reply::Int(n)]));
+        db.script_flush().unwrap();
+    }
+    let digest = script.load(&db).unwrap();
+    assert_eq!(db.script_exists(&[&digest, "0"]).unwrap(), [true, false]);
+    assert_eq!(
+        db.evalsha(&digest, &[b"n"], &[]).unwrap(),
+        Reply::Array(vec![Reply::Bulk("n".into())])
+    );
+    // A store that has never seen it.
+    assert!(script.run(&other, &[b"n"], &[b"x"]).is_ok());
+    // It writes.
+    let refused = script.run_ro(&db, &[b"n"], &[]).unwrap_err();
+    assert!(refused.message().contains("Write commands are not allowed"), "{refused}");
+    assert!(Script::new("syntax error").run(&db, &[], &[]).is_err());
+    let own = Script::new("return redis.error_reply('NOSCRIPT mine')");
+    assert_eq!(own.run(&db, &[], &[]).unwrap(), Reply::Error("NOSCRIPT mine".into()));
+}
+
+#[test]
+fn functions_are_methods_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path(), Options::default()).unwrap();
+    let code = "#!lua name=one\nredis.register_function{function_name='get', flags={'no-writes'}, \
+                callback=function(keys) return redis.call('GET', keys[1]) end}";
+    assert_eq!(db.function_load(code, false).unwrap(), "one");
+    assert!(db.function_load(code, false).unwrap_err().message().contains("already exists"));
+    assert_eq!(db.function_load(code, true).unwrap(), "one");
+    db.set(b"k", b"v").unwrap();
+    let dump = db.function_dump().unwrap();
+    db.close().unwrap();
+    let db = Db::open(dir.path(), Options::default()).unwrap();
+    let value = Reply::Bulk("v".into());
+    assert_eq!(db.fcall("GET", &[b"k"], &[]).unwrap(), value);
+    assert_eq!(db.fcall_ro("get", &[b"k"], &[]).unwrap(), value);
+    let listed = |db: &Db| match db.function_list("O*", true).unwrap() {
+        Reply::Array(libraries) => libraries.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(listed(&db), 1);
+    assert!(db.function_restore(&dump, RestorePolicy::Append).is_err());
+    db.function_restore(&dump, RestorePolicy::Replace).unwrap();
+    db.function_flush().unwrap();
+    assert_eq!(listed(&db), 0);
+    db.function_restore(&dump, RestorePolicy::Append).unwrap();
+    db.function_restore(&dump, RestorePolicy::Flush).unwrap();
+    db.function_delete("one").unwrap();
+    assert!(db.function_delete("one").is_err() && db.function_kill().is_err());
+    assert!(matches!(db.function_stats().unwrap(), Reply::Map(_)));
+}
+
 #[test]
 fn wrong_numbers_of_keys_and_arguments_are_named() {
     let db = open();
+    let library = "#!lua name=known\nredis.register_function('known', function() return 1 end)";
+    db.command(&[b"FUNCTION", b"LOAD", library.as_bytes()]).unwrap();
     for (argv, text) in [
         (&["EVAL", "return 1", "x"][..], "ERR value is not an integer or out of range"),
         (&["EVAL", "return 1", "1"], "ERR Number of keys can't be greater than number of args"),
@@ -428,7 +512,11 @@ fn wrong_numbers_of_keys_and_arguments_are_named() {
         (&["SCRIPT", "LOAD"], "ERR wrong number of arguments for 'script|load' command"),
         (&["SCRIPT", "NOSUCH"], "ERR unknown subcommand 'NOSUCH'. Try SCRIPT HELP."),
         (&["SCRIPT", "FLUSH", "x"], "ERR SCRIPT FLUSH only support SYNC|ASYNC option"),
-        (&["FCALL", "f", "x"], "ERR Bad number of keys provided"),
+        (&["FCALL", "known", "x"], "ERR Bad number of keys provided"),
+        (&["FCALL", "known", "1"], "ERR Number of keys can't be greater than number of args"),
+        (&["FCALL_RO", "known", "-1"], "ERR Number of keys can't be negative"),
+        // As in Redis, the name comes before the number.
+        (&["FCALL", "nosuch", "x"], "ERR Function not found"),
     ] {
         let words: Vec<&[u8]> = argv.iter().map(|word| word.as_bytes()).collect();
         assert_eq!(db.command(&words).unwrap(), Reply::Error(text.into()), "{argv:?}");

@@ -80,9 +80,12 @@ impl CommandInfo {
         self.command().flags.has(Flags::BLOCKS)
     }
 
-    /// Whether the command starts a script.
+    /// Whether the command starts a script, which may only read.
     pub fn is_script(&self) -> bool {
-        self.command().access == Access::Script
+        let command = self.command();
+        let reads = command.flags.has(Flags::NO_SCRIPT)
+            && matches!(command.keys, KeyPositions::Counted { .. });
+        command.access == Access::Script || reads
     }
 
     /// What the command does, in one sentence.

@@ -106,7 +106,13 @@ impl Db {
     ) -> Result<T> {
         let args = Args::new(argv.get(1..).unwrap_or_default());
         match entry.command.access {
-            Access::Read => self.read(|tx| work(tx, args)),
+            Access::Read => match self.script_budget() {
+                None => self.read(|tx| work(tx, args)),
+                Some(budget) => self.read(|tx| {
+                    tx.limit_script(budget);
+                    work(tx, args)
+                }),
+            },
             Access::Script => self.write_script(&keys_of(entry, argv), |tx| work(tx, args)),
             _ if runs_alone(entry, argv) => self.write_alone(|tx| work(tx, args)),
             _ => self.write(&keys_of(entry, argv), |tx| work(tx, args)),

@@ -42,6 +42,8 @@ pub(crate) trait ScriptEngine: Sync {
     fn run(&self, tx: &mut Tx<'_>, call: &ScriptCall<'_>) -> Result<Reply>;
     /// Runs SCRIPT.
     fn script(&self, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply>;
+    /// Returns an error if there is no function of this name.
+    fn find_function(&self, tx: &Tx<'_>, name: &[u8]) -> Result<()>;
     /// Runs FUNCTION.
     fn function(&self, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply>;
 }
@@ -57,8 +59,17 @@ pub(super) fn engine() -> Result<&'static dyn ScriptEngine> {
 /// What a script may do, and the database that it has selected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScriptRules {
-    pub(crate) database: u32,
-    pub(crate) read_only: bool,
+    database: u32,
+    read_only: bool,
+    /// Whether a command that writes was called.
+    pub(crate) wrote: bool,
+}
+
+impl ScriptRules {
+    /// The rules of a script that starts on this database.
+    pub(crate) fn new(database: u32, read_only: bool) -> Self {
+        Self { database, read_only, wrote: false }
+    }
 }
 
 /// The result of a command that a script called.
@@ -99,16 +110,14 @@ pub(crate) fn call(tx: &mut Tx<'_>, rules: &mut ScriptRules, argv: &[&[u8]]) -> 
     };
     if command.access == Access::Read {
         tx.note_read();
+    } else if reply.is_ok() {
+        rules.wrote = true;
     }
     reply.or_else(as_reply).map(Called::Reply)
 }
 
-/// Whether a call of a command writes.
-pub(crate) fn writes(argv: &[&[u8]]) -> bool {
-    let entry = argv.first().and_then(|name| find(name));
-    entry.is_some_and(|entry| entry.command.access != Access::Read)
-}
-
+/// The error of a digest that the store does not know.
+pub(crate) const NO_SCRIPT: &str = "NOSCRIPT No matching script. Please use EVAL.";
 const OVER_BUDGET: &str = "the script takes longer than it may here, and was given up";
 
 /// The error of a script that was given up: see [`Db::script_within`].
@@ -140,6 +149,27 @@ const NOT_ALLOWED: &str = "This Redis command is not allowed from script";
 const WRONG_COUNT: &str = "Wrong number of args calling Redis command from script";
 const UNKNOWN: &str = "Unknown Redis command called from script";
 
+/// Commands of servers that Redis refuses in scripts. The library does not know them.
+const OF_SERVERS: [&str; 17] = [
+    "acl",
+    "auth",
+    "bgrewriteaof",
+    "bgsave",
+    "debug",
+    "failover",
+    "latency",
+    "module",
+    "monitor",
+    "psync",
+    "replicaof",
+    "role",
+    "save",
+    "shutdown",
+    "slaveof",
+    "sync",
+    "wait",
+];
+
 /// Whether a command reads or writes keys that it does not name.
 fn needs_to_be_alone(entry: &Entry, argv: &[&[u8]]) -> bool {
     runs_alone(entry, argv) || entry.command.keys == KeyPositions::None
@@ -160,7 +190,8 @@ fn call_other(tx: &Tx<'_>, rules: &mut ScriptRules, name: &[u8], argv: &[&[u8]])
         return Ok(reply);
     }
     let Some((command, entry)) = session::find(name) else {
-        return Ok(Called::Refused(UNKNOWN));
+        let known = OF_SERVERS.iter().any(|word| is(word));
+        return Ok(Called::Refused(if known { NOT_ALLOWED } else { UNKNOWN }));
     };
     let wanted = matches!(
         command,

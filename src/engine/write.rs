@@ -93,6 +93,7 @@ impl Core {
         }
         let bytes = batches.iter().map(|batch| batch.bytes()).sum();
         self.make_room(log, &mut lead.throttle, bytes, frees_space)?;
+        self.cache.note_batch(bytes);
         let mut sequence = 0;
         for batch in batches.iter_mut() {
             sequence = self.sequences.allocate();

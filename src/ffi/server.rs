@@ -19,13 +19,14 @@ pub struct lsmkv_server {
 }
 
 /// Serves the store to other processes by the Redis protocol, on threads of this process, until
-/// lsmkv_server_stop. `address` is "unix:PATH" or "tcp:HOST:PORT"; port 0 takes a free one. Of the
-/// options, which may be NULL, those that begin with server_ apply. Clients and the callers in this
+/// lsmkv_server_stop. `address` is "unix:PATH", "tcp:HOST:PORT" or "tls:HOST:PORT"; port 0 takes a
+/// free one. Of the options, which may be NULL, those that begin with server_ apply. Clients and the callers in this
 /// process see the same keys, messages and blocking pops. Closing the store stops its servers; they
 /// must still be freed. A process that is forked from this one serves nobody.
 ///
 /// OK; MISUSE: db, address or out is NULL; INVALID: an address that is not understood, a path that is
-/// too long, or a port beyond this machine without server_password; BUSY: another server listens
+/// too long, a port beyond this machine without server_password, or files of server_tls_* that are
+/// missing or do not fit; BUSY: another server listens
 /// there; IO: the system refuses, for example because the directory may not be written;
 /// UNSUPPORTED: on a snapshot, a transaction, a batch or a remote store, or built without the feature
 /// server; CLOSED, FORKED, PANIC.

@@ -2,7 +2,7 @@
 //!
 //! A refusal is the phrase that completes "use …": the values that are allowed.
 
-use super::{Compression, SyncMode};
+use super::{ClientCertificates, Compression, SyncMode};
 
 /// The values that an option accepts.
 pub(super) enum Rule {
@@ -138,6 +138,12 @@ impl Words for SyncMode {
 impl Words for Compression {
     const WORDS: &'static [(&'static str, Self)] = &[("none", Self::None), ("lz4", Self::Lz4)];
     const ALLOWED: &'static str = "none or lz4";
+}
+
+impl Words for ClientCertificates {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("yes", Self::Required), ("no", Self::Ignored), ("optional", Self::Optional)];
+    const ALLOWED: &'static str = "yes, no or optional";
 }
 
 impl<T: Words> Value for T {

@@ -12,8 +12,10 @@ use super::frame::{Frame, ReadFailure, Shape};
 use super::reply_reader::ReplyReader;
 use super::server_error::server_error;
 use super::socket::Socket;
+use super::transport::Transport;
 use crate::commands::{Reply, ReplyBuilder, ReplySink};
 use crate::error::{Error, ErrorKind, Result};
+use crate::tls::{ClientTls, explain_server};
 
 /// The bytes for commands that are kept across calls.
 const KEPT_BYTES: usize = 1 << 20;
@@ -21,6 +23,8 @@ const KEPT_BYTES: usize = 1 << 20;
 /// Who connects, to which database, and how long it may wait.
 #[derive(Clone, Debug)]
 pub(super) struct Login {
+    /// What to show and to trust, if connections are encrypted.
+    pub(super) tls: Option<ClientTls>,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     pub(super) database: u32,
@@ -57,7 +61,7 @@ impl CallFailure {
 /// An open connection.
 #[derive(Debug)]
 pub(super) struct Connection {
-    socket: Socket,
+    transport: Transport,
     reader: ReplyReader,
     /// Commands that are not written yet.
     out: Vec<u8>,
@@ -75,19 +79,24 @@ impl Connection {
         let failed = |error: &std::io::Error| match error.kind() {
             std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => {
                 let ms = login.connect_limit.as_millis();
-                let text = format!("no connection to {peer} within {ms} ms (connect_timeout_ms)");
+                let hint = if login.tls.is_some() { ", or it speaks no TLS" } else { "" };
+                let text =
+                    format!("no connection to {peer} within {ms} ms (connect_timeout_ms){hint}");
                 Error::new(ErrorKind::Timeout, text)
             }
-            _ => Error::io("connect to", Path::new(&peer), error),
+            std::io::ErrorKind::UnexpectedEof => {
+                let text =
+                    format!("{peer} ended the TLS handshake: it may speak no TLS (redis://)");
+                Error::new(ErrorKind::Incompatible, text)
+            }
+            _ => explain_server(&peer, error)
+                .unwrap_or_else(|| Error::io("connect to", Path::new(&peer), error)),
         };
-        let socket = Socket::connect(endpoint, login.connect_limit).map_err(|e| failed(&e))?;
-        let limit = Some(login.connect_limit);
-        socket
-            .set_read_limit(limit)
-            .and_then(|()| socket.set_write_limit(limit))
+        let transport = Transport::connect(endpoint, login.tls.as_ref(), login.connect_limit)
             .map_err(|e| failed(&e))?;
+        let limit = Some(login.connect_limit);
         let mut connection = Self {
-            socket,
+            transport,
             reader: ReplyReader::new(login.longest_value),
             out: Vec::new(),
             peer,
@@ -97,7 +106,7 @@ impl Connection {
         };
         connection.log_in(login)?;
         connection.reply_limit = login.reply_limit;
-        connection.socket.set_write_limit(login.reply_limit).map_err(|e| connection.io(&e))?;
+        connection.socket().set_write_limit(login.reply_limit).map_err(|e| connection.io(&e))?;
         Ok(connection)
     }
 
@@ -183,7 +192,7 @@ impl Connection {
 
     /// Writes the commands.
     pub(super) fn send(&mut self) -> Result<()> {
-        let sent = self.socket.write_all(&self.out);
+        let sent = self.transport.write_all(&self.out).and_then(|()| self.transport.flush());
         self.out.clear();
         self.out.shrink_to(KEPT_BYTES);
         sent.map_err(|error| {
@@ -205,11 +214,11 @@ impl Connection {
             Some(Wait::For(time)) => self.reply_limit.map(|limit| limit.saturating_add(time)),
         };
         if limit != self.read_limit {
-            self.socket.set_read_limit(limit).map_err(|error| self.io(&error))?;
+            self.socket().set_read_limit(limit).map_err(|error| self.io(&error))?;
             self.read_limit = limit;
         }
         let begin = sink.position();
-        self.reader.read(&mut self.socket, shape, sink).map_err(|failure| {
+        self.reader.read(&mut self.transport, shape, sink).map_err(|failure| {
             self.broken = true;
             sink.rollback_to(begin);
             match failure {
@@ -227,7 +236,7 @@ impl Connection {
         if self.reader.has_read_ahead() {
             return Ok(true);
         }
-        self.socket.wait_readable(deadline).map_err(|error| self.io(&error))
+        self.transport.wait_readable(deadline).map_err(|error| self.io(&error))
     }
 
     /// Whether the connection can run another command.
@@ -236,12 +245,12 @@ impl Connection {
     }
 
     /// Whether an idle connection is still open.
-    pub(super) fn is_idle(&self) -> bool {
-        self.is_usable() && self.socket.is_idle()
+    pub(super) fn is_idle(&mut self) -> bool {
+        self.is_usable() && self.transport.is_idle()
     }
 
     pub(super) fn socket(&self) -> &Socket {
-        &self.socket
+        self.transport.socket()
     }
 
     pub(super) fn peer(&self) -> &str {
@@ -255,7 +264,8 @@ impl Connection {
                 let text = format!("{} has not answered within {ms} ms", self.peer);
                 Error::new(ErrorKind::Timeout, text)
             }
-            _ => Error::io("talk to", Path::new(&self.peer), error),
+            _ => explain_server(&self.peer, error)
+                .unwrap_or_else(|| Error::io("talk to", Path::new(&self.peer), error)),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Stores of other processes: a server that speaks Redis's protocol, or a cluster of them.
 //!
 //! - `address`: how a store is named;
-//! - `socket`, `connection`, `input`, `reply_reader`, `frame`, `server_error`: one connection;
+//! - `socket`, `transport`, `connection`, `input`, `reply_reader`, `frame`, `server_error`: one
+//!   connection;
 //! - `pool`: connections that no call uses;
 //! - `call`: what the schema says about a command on its way;
 //! - `cluster`: slots, and which node runs what;
@@ -22,6 +23,7 @@ mod reply_reader;
 mod server_error;
 mod session;
 mod socket;
+mod transport;
 mod waits;
 
 use std::sync::Arc;
@@ -42,6 +44,7 @@ use crate::commands::{Reply, ReplyBuilder, ReplySink, name_of, refuse_session};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::limits::Limits;
 use crate::options::Options;
+use crate::tls::ClientTls;
 
 /// The bytes of commands that are sent before their replies are read.
 const WINDOW: usize = 256 << 10;
@@ -81,8 +84,8 @@ enum Servers {
 }
 
 impl Remote {
-    /// Connects to the store at an address, such as `redis://host`, `unix:///path` or
-    /// `redis-cluster://host,host`. Of the options those for remote stores count, and the limits of
+    /// Connects to the store at an address, such as `redis://host`, `rediss://host`, `unix:///path`
+    /// or `redis-cluster://host,host`. Of the options those for remote stores count, and the limits of
     /// keys and values.
     pub fn open(address: &str, options: &Options) -> Result<Self> {
         Self::open_address(Address::parse(address)?, options, false)
@@ -96,10 +99,6 @@ impl Remote {
 
     fn open_address(address: Address, options: &Options, any_protocol: bool) -> Result<Self> {
         options.validate()?;
-        if address.tls {
-            let message = format!("{address}: TLS is not built into this library yet");
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        }
         let waits = Arc::<Waits>::default();
         Self::connect(address, options, any_protocol, Arc::clone(&waits), waits)
     }
@@ -113,7 +112,9 @@ impl Remote {
     ) -> Result<Self> {
         let limits = Limits { key: options.max_key_bytes, value: options.max_value_bytes };
         let milliseconds = |number| (number > 0).then(|| Duration::from_millis(number));
+        let tls = address.tls.then(|| ClientTls::from_options(options)).transpose()?;
         let login = Login {
+            tls,
             user: address.user.clone(),
             password: address.password.clone(),
             database: address.database.unwrap_or(0),

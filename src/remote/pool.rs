@@ -28,7 +28,7 @@ impl Pool {
     /// Takes an idle connection, or opens one.
     pub(super) fn take(&self) -> Result<Connection> {
         loop {
-            let Some(connection) = self.idle().pop() else {
+            let Some(mut connection) = self.idle().pop() else {
                 return Connection::open(&self.endpoint, &self.login);
             };
             if connection.is_idle() {

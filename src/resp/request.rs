@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use super::inline;
+use crate::commands::quoted_words;
 
 /// The maximum length of an inline request and of a line with a length.
 const MAX_LINE: usize = 64 << 10;
@@ -171,7 +171,9 @@ impl RequestReader {
         };
         let line = head.get(..end).unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let Some(words) = inline::split(line) else { return error("unbalanced quotes in request") };
+        let Some(words) = quoted_words::split(line) else {
+            return error("unbalanced quotes in request");
+        };
         self.words = words;
         Ok(self.done(end + 1))
     }

@@ -14,7 +14,7 @@ const MOST_BYTES: usize = 64 << 20;
 #[derive(Debug)]
 pub(super) struct Script {
     /// The digest, in hexadecimal digits.
-    pub(super) sha1: String,
+    pub(super) sha1: Arc<str>,
     /// The text after the first line, if that is a shebang.
     pub(super) source: Vec<u8>,
     pub(super) shebang: Shebang,
@@ -23,8 +23,8 @@ pub(super) struct Script {
 /// The scripts of a store. The oldest ones make room for new ones.
 #[derive(Debug, Default)]
 pub(super) struct ScriptCache {
-    scripts: HashMap<String, Arc<Script>>,
-    order: VecDeque<String>,
+    scripts: HashMap<Arc<str>, Arc<Script>>,
+    order: VecDeque<Arc<str>>,
     bytes: usize,
 }
 
@@ -35,16 +35,16 @@ impl ScriptCache {
         if let Some(script) = self.scripts.get(sha1) {
             return Some(Arc::clone(script));
         }
-        self.scripts.get(&sha1.to_ascii_lowercase()).cloned()
+        self.scripts.get(sha1.to_ascii_lowercase().as_str()).cloned()
     }
 
     /// Keeps a script.
     pub(super) fn add(&mut self, script: &Arc<Script>) {
-        if self.scripts.insert(script.sha1.clone(), Arc::clone(script)).is_some() {
+        if self.scripts.insert(Arc::clone(&script.sha1), Arc::clone(script)).is_some() {
             return;
         }
         self.bytes += script.source.len();
-        self.order.push_back(script.sha1.clone());
+        self.order.push_back(Arc::clone(&script.sha1));
         while self.order.len() > MOST_SCRIPTS || self.bytes > MOST_BYTES && self.order.len() > 1 {
             let Some(oldest) = self.order.pop_front() else { break };
             if let Some(script) = self.scripts.remove(&oldest) {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn script(number: usize, bytes: usize) -> Arc<Script> {
-        let (sha1, source) = (format!("{number:040x}"), vec![b' '; bytes]);
+        let (sha1, source) = (format!("{number:040x}").into(), vec![b' '; bytes]);
         Arc::new(Script { sha1, source, shebang: Shebang::default() })
     }
 

@@ -13,7 +13,7 @@ use super::sha1::sha1_hex;
 use super::shebang::Shebang;
 use super::watchdog::{RunningScripts, Stop};
 use crate::commands::args::{Args, quoted, wrong_number};
-use crate::commands::scripts::{ScriptCall, ScriptName};
+use crate::commands::scripts::{NO_SCRIPT, ScriptCall, ScriptName};
 use crate::commands::{Reply, ScriptEngine};
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
@@ -88,8 +88,7 @@ impl ScriptEngine for LuaEngine {
             }
             ScriptName::Sha1(sha1) => {
                 let known = state.scripts.lock().find(sha1);
-                let script = known
-                    .ok_or_else(|| invalid("NOSCRIPT No matching script. Please use EVAL."))?;
+                let script = known.ok_or_else(|| invalid(NO_SCRIPT))?;
                 run_script(tx, state, &script, call)
             }
         }
@@ -131,6 +130,10 @@ impl ScriptEngine for LuaEngine {
         }
         let word = quoted(word);
         Err(invalid(format!("ERR unknown subcommand '{word}'. Try SCRIPT HELP.")))
+    }
+
+    fn find_function(&self, tx: &Tx<'_>, name: &[u8]) -> Result<()> {
+        functions::find(tx, state_of(tx)?, name)
     }
 
     fn function(&self, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
@@ -190,7 +193,7 @@ pub(super) fn help(command: &str, lines: &[&str]) -> Reply {
 /// Compiles a script and keeps it.
 fn load(tx: &Tx<'_>, state: &ScriptState, source: &[u8], sha1: String) -> Result<Arc<Script>> {
     let (shebang, source) = Shebang::of_script(source)?;
-    let script = Arc::new(Script { sha1, source: source.to_vec(), shebang });
+    let script = Arc::new(Script { sha1: sha1.into(), source: source.to_vec(), shebang });
     let mut lua = state.take(tx)?;
     let compiled = lua.compiled(&script).map_err(|error| compile_failure(&error));
     state.put_back(lua);
@@ -212,7 +215,7 @@ fn run_script(
     let mut lua = state.take(tx)?;
     let function = lua.compiled(script).map_err(|error| compile_failure(&error))?;
     let run = Run {
-        name: script.sha1.as_str().into(),
+        name: Arc::clone(&script.sha1),
         keys: call.keys,
         args: call.args,
         read_only: call.read_only || no_writes,

@@ -1,5 +1,10 @@
 //! A Lua state with its sandbox and the scripts compiled in it. A store keeps a few of them; each
 //! runs one script at a time.
+//!
+//! Invariant: the limit of memory is in force while text is compiled and while Lua code runs, and
+//! lifted otherwise. Under a limit mlua calls Lua's functions through a protected call each, which
+//! takes most of the time of a short script. Where this library makes Lua values for a script, it
+//! knows their size, and lifts the limit if they fit.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,9 +18,11 @@ use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 use super::cache::Script;
 use super::engine::{invalid, lua_failure};
 use super::failure::{place, reply_error, reveal};
+use super::functions::BAD_NAME;
 use super::libraries::cjson::{self, SharedSettings};
 use super::libraries::{self, Random};
 use super::sha1::sha1_hex;
+use super::shebang::FLAGS;
 use super::watchdog;
 use crate::commands::scripts::is_command;
 use crate::error::Result;
@@ -35,17 +42,17 @@ const REDIS_VERSION: (&str, u32) = ("7.0.15", 0x0007_000F);
 /// A Lua state.
 pub(super) struct LuaState {
     pub(super) lua: Lua,
-    /// The globals, where KEYS and ARGV are set.
-    pub(super) globals: Table,
-    /// The real table behind `redis`, where `call` and `pcall` are set for each run.
-    pub(super) redis: Table,
-    /// Runs a script and adds to its error where it happened.
+    /// The first argument of `redis.call` for `redis.pcall`.
+    pub(super) quietly: Table,
+    /// Runs a script with `redis.call`, KEYS and ARGV, and adds to its error where it happened.
     pub(super) run: Function,
     pub(super) run_function: Function,
     load_library: Function,
     pub(super) watch: Arc<Watch>,
     pub(super) shared: Arc<Shared>,
-    compiled: HashMap<String, Function>,
+    /// The most bytes of Lua values; zero is no limit.
+    max_memory: usize,
+    compiled: HashMap<Arc<str>, Function>,
     /// The libraries of functions that were loaded.
     pub(super) functions: super::functions::LoadedFunctions,
 }
@@ -77,15 +84,14 @@ impl LuaState {
         let chunk = lua.load(SANDBOX).set_name("=sandbox").set_mode(ChunkMode::Text);
         let sandbox: Table = chunk.call(native)?;
         lua.set_globals(sandbox.raw_get("globals")?)?;
-        lua.set_memory_limit(limits.max_memory)?;
         Ok(Self {
-            globals: sandbox.raw_get("real")?,
-            redis: sandbox.raw_get("redis")?,
+            quietly: sandbox.raw_get("quietly")?,
             run: sandbox.raw_get("run")?,
             run_function: sandbox.raw_get("run_function")?,
             load_library: sandbox.raw_get("load_library")?,
             watch: watchdog::watch(&lua)?,
             shared,
+            max_memory: limits.max_memory,
             compiled: HashMap::new(),
             functions: Default::default(),
             lua,
@@ -101,7 +107,7 @@ impl LuaState {
         if self.compiled.len() >= MOST_COMPILED {
             self.compiled.clear();
         }
-        self.compiled.insert(script.sha1.clone(), function.clone());
+        self.compiled.insert(Arc::clone(&script.sha1), function.clone());
         Ok(function)
     }
 
@@ -110,8 +116,8 @@ impl LuaState {
     pub(super) fn load_library(&self, chunk: &Function) -> Result<(bool, Value)> {
         self.shared.reset(0);
         self.watch.start(Some(LOAD_TIME));
-        let ran = catch_unwind(AssertUnwindSafe(|| self.load_library.call(chunk)));
-        match ran {
+        let call = || catch_unwind(AssertUnwindSafe(|| self.load_library.call(chunk)));
+        match self.limited(call).map_err(|error| lua_failure(&error))? {
             Ok(result) => result.map_err(|error| lua_failure(&error)),
             Err(payload) if payload.is::<Stopped>() => Err(invalid("ERR FUNCTION LOAD timeout")),
             Err(payload) => resume_unwind(payload),
@@ -121,7 +127,36 @@ impl LuaState {
     /// Compiles text. Bytecode is refused.
     pub(super) fn compile(&self, source: &[u8], name: &str) -> mlua::Result<Function> {
         let chunk = self.lua.load(source).set_name(name).set_mode(ChunkMode::Text);
-        chunk.into_function()
+        self.limited(|| chunk.into_function())?
+    }
+
+    /// Does `work` with the limit of memory in force. `work` catches what unwinds from a script.
+    pub(super) fn limited<T>(&self, work: impl FnOnce() -> T) -> mlua::Result<T> {
+        self.lua.set_memory_limit(self.max_memory)?;
+        let result = work();
+        self.lua.set_memory_limit(0)?;
+        Ok(result)
+    }
+
+    /// Does `work`, which makes Lua values of this size at most, inside [`LuaState::limited`].
+    /// The limit is lifted meanwhile if they fit.
+    pub(super) fn making<T>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce() -> mlua::Result<T>,
+    ) -> mlua::Result<T> {
+        if !self.has_room(bytes) {
+            return work();
+        }
+        self.lua.set_memory_limit(0)?;
+        let result = work();
+        self.lua.set_memory_limit(self.max_memory)?;
+        result
+    }
+
+    /// Whether Lua values of this size fit.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        self.max_memory == 0 || self.lua.used_memory().saturating_add(bytes) < self.max_memory
     }
 }
 
@@ -134,6 +169,8 @@ fn open() -> mlua::Result<Lua> {
 
 fn native_functions(lua: &Lua, shared: &Arc<Shared>) -> mlua::Result<Table> {
     let native = lua.create_table()?;
+    native.raw_set("bad_name", BAD_NAME)?;
+    native.raw_set("flags", lua.create_table_from(FLAGS.map(|flag| (flag, flag)))?)?;
     native.raw_set("version", REDIS_VERSION.0)?;
     native.raw_set("version_number", REDIS_VERSION.1)?;
     native.raw_set("reveal", lua.create_function(|lua, error: Value| reveal(lua, &error))?)?;

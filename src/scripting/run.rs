@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use mlua::{Function, Lua, MultiValue, Table, Value};
+use mlua::{BString, Function, Lua, MultiValue, Table, Value};
 use smallvec::SmallVec;
 
 use super::engine::{ScriptState, invalid, lua_failure};
 use super::failure::reply_error;
 use super::lua_state::LuaState;
-use super::to_lua::{error_text, to_lua};
+use super::to_lua::{error_text, lua_bytes, lua_bytes_of_strings, to_lua};
 use super::to_reply::{NoReply, to_reply};
 use super::watchdog::{RunningScript, Stop, Stopped};
 use crate::commands::Reply;
@@ -93,9 +93,9 @@ impl Run<'_> {
         let limits = tx.store().script_limits();
         lua.shared.reset(tx.script_seed());
         let budget = tx.script_budget();
-        lua.watch.start(budget.or(limits.max_time));
-        let _entered = state.running.enter(self.running(&lua));
-        let rules = ScriptRules { database: tx.database(), read_only: self.read_only };
+        let since = lua.watch.start(budget.or(limits.max_time));
+        let _entered = state.running.enter(self.running(&lua, since));
+        let rules = ScriptRules::new(tx.database(), self.read_only);
         let host = RefCell::new(Host { tx, rules, fatal: None });
         let ended = self.in_lua(&lua, &host, function);
         let Host { fatal, .. } = host.into_inner();
@@ -125,7 +125,7 @@ impl Run<'_> {
         reply
     }
 
-    fn running(&self, lua: &LuaState) -> RunningScript {
+    fn running(&self, lua: &LuaState, since: Instant) -> RunningScript {
         let watch = Arc::clone(&lua.watch);
         let (name, is_function) = (Arc::clone(&self.name), self.is_function);
         let mut command = Vec::new();
@@ -135,27 +135,18 @@ impl Run<'_> {
             command
                 .extend(words.iter().chain(self.keys).chain(self.args).map(|word| word.to_vec()));
         }
-        RunningScript { watch, since: Instant::now(), name, command, is_function }
+        RunningScript { watch, since, name, command, is_function }
     }
 
     fn in_lua(&self, state: &LuaState, host: &RefCell<Host<'_, '_>>, function: &Function) -> Ended {
         let lua = &state.lua;
-        let run = |raises: bool| {
-            move |lua: &Lua, args: MultiValue| redis_call(lua, state, host, &args, raises)
-        };
+        let call = |lua: &Lua, args: MultiValue| redis_call(lua, state, host, args);
+        let run = if self.is_function { &state.run_function } else { &state.run };
         let ran = lua.scope(|scope| {
-            state.redis.raw_set("call", scope.create_function(run(true))?)?;
-            state.redis.raw_set("pcall", scope.create_function(run(false))?)?;
-            let (keys, args) = (strings(lua, self.keys)?, strings(lua, self.args)?);
-            let called = if self.is_function {
-                let call = || state.run_function.call((function, keys, args));
-                catch_unwind(AssertUnwindSafe(call))
-            } else {
-                state.globals.raw_set("KEYS", keys)?;
-                state.globals.raw_set("ARGV", args)?;
-                catch_unwind(AssertUnwindSafe(|| state.run.call(function)))
-            };
-            match called {
+            let call = scope.create_function(call)?;
+            let (keys, args) = self.tables(state)?;
+            let start = || run.call((function, call, keys, args));
+            match state.limited(|| catch_unwind(AssertUnwindSafe(start)))? {
                 Ok(result) => Ok(Ended::Lua(result)),
                 Err(payload) if payload.is::<Stopped>() => Ok(Ended::Stopped),
                 // A defect of this library, which the boundary reports.
@@ -163,6 +154,16 @@ impl Run<'_> {
             }
         });
         ran.unwrap_or_else(|error| Ended::Lua(Err(error)))
+    }
+
+    /// The tables of keys and arguments.
+    fn tables(&self, state: &LuaState) -> mlua::Result<(Table, Table)> {
+        let make = || Ok((strings(&state.lua, self.keys)?, strings(&state.lua, self.args)?));
+        let bytes = [self.keys, self.args].map(lua_bytes_of_strings);
+        match state.has_room(bytes.iter().sum()) {
+            true => make(),
+            false => state.limited(make)?,
+        }
     }
 
     /// The error of a script that was ended.
@@ -202,32 +203,32 @@ impl Run<'_> {
 }
 
 fn strings(lua: &Lua, items: &[&[u8]]) -> mlua::Result<Table> {
-    let table = lua.create_table_with_capacity(items.len(), 0)?;
-    for (at, item) in items.iter().enumerate() {
-        table.raw_set(at + 1, lua.create_string(item)?)?;
-    }
-    Ok(table)
+    lua.create_sequence_from(items.iter().map(|item| BString::from(*item)))
 }
 
-/// `redis.call`, or `redis.pcall`, which returns errors.
+/// `redis.call`, or `redis.pcall`, which returns errors and is known by its first argument.
 fn redis_call(
     lua: &Lua,
     state: &LuaState,
     host: &RefCell<Host<'_, '_>>,
-    args: &MultiValue,
-    raises: bool,
+    mut args: MultiValue,
 ) -> mlua::Result<Value> {
+    let quietly = matches!(args.front(), Some(Value::Table(first)) if *first == state.quietly);
+    if quietly {
+        args.pop_front();
+    }
     let fails = |text: String| {
-        if raises {
+        if !quietly {
             return Err(reply_error(text));
         }
-        to_lua(lua, &state.shared, &Reply::Error(text))
+        let reply = Reply::Error(text);
+        state.making(lua_bytes(&reply), || to_lua(lua, &state.shared, &reply))
     };
     if args.is_empty() {
         let text = "ERR Please specify at least one argument for this redis lib call";
         return fails(text.to_owned());
     }
-    let Some(words) = words(args) else {
+    let Some(words) = words(&args) else {
         let text = "ERR Lua redis lib command arguments must be strings or integers";
         return fails(text.to_owned());
     };
@@ -242,8 +243,8 @@ fn redis_call(
     match scripts::call(host.tx, &mut host.rules, &argv) {
         Ok(Called::Reply(Reply::Error(text))) => fails(error_text(&text)),
         Ok(Called::Reply(reply)) => {
-            state.watch.note_write(scripts::writes(&argv));
-            to_lua(lua, &state.shared, &reply)
+            state.watch.note_write(host.rules.wrote);
+            state.making(lua_bytes(&reply), || to_lua(lua, &state.shared, &reply))
         }
         Ok(Called::Refused(why)) => fails(format!("ERR {why}")),
         Ok(Called::Alone) => {

@@ -34,7 +34,7 @@ local function proxy_of(real, shown)
     })
     real_of[metatable.__metatable] = { __index = proxy }
   end
-  return proxy
+  return proxy, metatable
 end
 
 -- The error value of a native function is no Lua value that a script may see.
@@ -185,6 +185,14 @@ local redis = {
   end,
 }
 
+-- `redis.call` returns an error instead of raising it if this is its first argument. Only `pcall`
+-- below knows the table.
+local quietly = {}
+
+redis.pcall = function(...)
+  return redis.call(quietly, ...)
+end
+
 local real_string, real_table, real_math, real_coroutine = {}, {}, {}, {}
 for name, value in raw_next, string do real_string[name] = value end
 for name, value in raw_next, table do real_table[name] = value end
@@ -232,7 +240,7 @@ library('bit', native.bit)
 -- `('x'):rep(3)` finds its functions in the real table; scripts that ask see the proxy.
 local of_strings = raw_getmetatable('')
 of_strings.__index = real_string
-of_strings.__metatable = proxy_of({ __index = string_proxy }, false)
+of_strings.__metatable = (proxy_of({ __index = string_proxy }, false))
 
 for name, value in raw_next, {
   assert = assert, collectgarbage = collectgarbage, error = error, gcinfo = gcinfo,
@@ -243,7 +251,7 @@ for name, value in raw_next, {
 } do
   real[name] = value
 end
-local globals = proxy_of(real)
+local globals, metatable_of_globals = proxy_of(real)
 real._G = globals
 
 local function missing(_, name)
@@ -263,17 +271,27 @@ local function handler(e)
   return e
 end
 
-local function run(script)
+local function run(script, call, keys, args)
+  redis.call, real.KEYS, real.ARGV = call, keys, args
   return raw_xpcall(script, handler)
 end
 
-local function run_function(f, keys, args)
-  real.KEYS, real.ARGV = nil, nil
-  return run(function() return f(keys, args) end)
+local function run_function(f, call, keys, args)
+  return run(function() return f(keys, args) end, call)
 end
 
 -- What a library registers while it loads.
 local registered
+
+-- The flags in small letters.
+local function known_flags(given)
+  local flags = {}
+  for at, flag in ipairs(given) do
+    flags[at] = type(flag) == 'string' and native.flags[flag:lower()]
+    if not flags[at] then fail('unknown flag given') end
+  end
+  return flags
+end
 
 local function register_function(...)
   if not registered then fail('redis.register_function can only be called on FUNCTION LOAD command') end
@@ -301,10 +319,10 @@ local function register_function(...)
         end
         entry.name = tostring(value)
       elseif key == 'description' then
-        if type(value) ~= 'string' then
+        if type(value) ~= 'string' and type(value) ~= 'number' then
           fail('description argument given to redis.register_function must be a string')
         end
-        entry.description = value
+        entry.description = tostring(value)
       elseif key == 'callback' then
         if type(value) ~= 'function' then
           fail('callback argument given to redis.register_function must be a function')
@@ -314,7 +332,7 @@ local function register_function(...)
         if type(value) ~= 'table' then
           fail('flags argument to redis.register_function must be a table representing function flags')
         end
-        entry.flags = value
+        entry.flags = known_flags(value)
       else
         fail('unknown argument given to redis.register_function')
       end
@@ -322,20 +340,34 @@ local function register_function(...)
     if not entry.name then fail('redis.register_function must get a function name argument') end
     if not entry.callback then fail('redis.register_function must get a callback argument') end
   end
+  if not entry.name:find('^[%w_]+$') then fail(native.bad_name) end
+  for _, other in ipairs(registered) do
+    if other.name:lower() == entry.name:lower() then fail('Function already exists in the library') end
+  end
   registered[#registered + 1] = entry
 end
 
+-- All that code outside functions sees while a library loads.
+local loading_redis = { log = redis.log, register_function = register_function }
+for name, value in raw_next, redis do
+  if name:find('^LOG_') or name:find('^REDIS_') then
+    loading_redis[name] = value
+  end
+end
+raw_setmetatable(loading_redis, { __index = missing })
+local loading = raw_setmetatable({ redis = (proxy_of(loading_redis)) }, { __index = missing })
+
 local function load_library(chunk)
   registered = {}
-  redis.register_function, redis.call, redis.pcall = register_function, nil, nil
-  real.KEYS, real.ARGV = nil, nil
-  raw_setmetatable(redis, { __index = missing })
+  metatable_of_globals.__index = loading
   local ok, e = raw_xpcall(chunk, handler)
-  raw_setmetatable(redis, nil)
-  redis.register_function = nil
+  metatable_of_globals.__index = real
   local result = ok and registered or e
   registered = nil
   return ok, result
 end
 
-return { globals = globals, load_library = load_library, real = real, redis = redis, run = run, run_function = run_function }
+return {
+  globals = globals, load_library = load_library, quietly = quietly, run = run,
+  run_function = run_function,
+}

@@ -1,5 +1,6 @@
 //! The first line of a script or library: `#!lua name=mylib flags=no-writes,allow-stale`.
 
+use crate::commands::quoted_words;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The flags that a script can have. Only `no-writes` makes a difference here.
@@ -37,8 +38,10 @@ impl Shebang {
         let end = source.iter().position(|byte| *byte == b'\n');
         let end = end.ok_or_else(|| invalid("ERR Invalid script shebang"))?;
         let (line, rest) = source.split_at(end);
-        let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-        let engine = shown(words.next().unwrap_or_default());
+        let words = quoted_words::split(line)
+            .ok_or_else(|| invalid("ERR Invalid engine in script shebang"))?;
+        let (engine, words) =
+            words.split_first().map_or(("".into(), &[][..]), |(first, rest)| (shown(first), rest));
         if engine != "#!lua" {
             return Err(invalid(format!("ERR Unexpected engine in script shebang: {engine}")));
         }
@@ -47,7 +50,7 @@ impl Shebang {
             let Some(flags) = word.strip_prefix(b"flags=") else {
                 return Err(invalid(format!("ERR Unknown lua shebang option: {}", shown(word))));
             };
-            for flag in flags.split(|byte| *byte == b',').filter(|flag| !flag.is_empty()) {
+            for flag in flags.split(|byte| *byte == b',').filter(|_| !flags.is_empty()) {
                 if !FLAGS.iter().any(|known| known.as_bytes() == flag) {
                     let text = format!("ERR Unexpected flag in script shebang: {}", shown(flag));
                     return Err(invalid(text));

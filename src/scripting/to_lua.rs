@@ -13,6 +13,32 @@ pub(super) fn to_lua(lua: &Lua, shared: &Shared, reply: &Reply) -> mlua::Result<
     convert(lua, resp3, reply)
 }
 
+/// What a Lua string, or an entry of a table, takes beside its bytes. A table of twice the entries
+/// is made before the old one is freed.
+const OVERHEAD: usize = 160;
+
+/// The most bytes that the Lua value of a reply takes.
+pub(super) fn lua_bytes(reply: &Reply) -> usize {
+    let pair = |(first, second): &(Reply, Reply)| lua_bytes(first) + lua_bytes(second);
+    let parts = match reply {
+        Reply::Bulk(bytes) | Reply::Text(bytes) | Reply::BigNumber(bytes) => bytes.len(),
+        Reply::Verbatim(_, bytes) => bytes.len(),
+        Reply::Error(text) => text.len(),
+        Reply::Array(items) | Reply::Push(items) | Reply::Set(items) => {
+            items.iter().map(lua_bytes).sum()
+        }
+        Reply::Map(pairs) | Reply::Pairs(pairs) => pairs.iter().map(pair).sum(),
+        _ => 0,
+    };
+    // Replies that are fields of a table have a table of their own.
+    parts + 2 * OVERHEAD
+}
+
+/// The bytes that a table of these strings takes.
+pub(super) fn lua_bytes_of_strings(items: &[&[u8]]) -> usize {
+    items.iter().map(|item| item.len() + OVERHEAD).sum::<usize>() + OVERHEAD
+}
+
 /// An error of a command as a script sees it: with a code, without line ends around the message.
 pub(super) fn error_text(text: &str) -> String {
     let trimmed = |text: &str| text.trim_matches(['\r', '\n']).to_owned();
@@ -32,7 +58,7 @@ fn convert(lua: &Lua, resp3: bool, reply: &Reply) -> mlua::Result<Value> {
     match reply {
         Reply::Nil | Reply::NilArray if resp3 => Ok(Value::Nil),
         Reply::Nil | Reply::NilArray => Ok(Value::Boolean(false)),
-        Reply::Status(text) => field("ok", string(text.as_bytes())?),
+        Reply::Status(text) => lua.create_table_from([("ok", *text)]).map(Value::Table),
         Reply::Text(text) => field("ok", string(text)?),
         Reply::Error(text) => field("err", string(error_text(text).as_bytes())?),
         #[expect(clippy::cast_precision_loss, reason = "Lua has only doubles")]

@@ -56,13 +56,17 @@ impl Watch {
         u64::try_from(self.born.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Prepares for a script that may run this long.
-    pub(super) fn start(&self, max_time: Option<Duration>) {
+    /// Prepares for a script that may run this long, and returns when it starts.
+    pub(super) fn start(&self, max_time: Option<Duration>) -> Instant {
+        let now = Instant::now();
         let limit =
             max_time.map_or(u64::MAX, |max| u64::try_from(max.as_micros()).unwrap_or(u64::MAX));
-        self.deadline.store(self.micros().saturating_add(limit), Ordering::Relaxed);
+        let begin = now.saturating_duration_since(self.born).as_micros();
+        let begin = u64::try_from(begin).unwrap_or(u64::MAX);
+        self.deadline.store(begin.saturating_add(limit), Ordering::Relaxed);
         self.stop.store(GO_ON, Ordering::Relaxed);
         self.wrote.store(false, Ordering::Relaxed);
+        now
     }
 
     /// Notes that the script has called a command, which wrote or not.

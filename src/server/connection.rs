@@ -184,9 +184,9 @@ impl Connection {
         self.short_turns_due > 0
     }
 
-    /// Whether there are replies to send.
+    /// Whether there are replies to send, or what TLS has to say.
     pub(crate) fn has_output(&self) -> bool {
-        self.sent < self.output_buffer.len()
+        self.sent < self.output_buffer.len() || self.stream.has_unsent()
     }
 
     fn unsent_bytes(&self) -> usize {
@@ -258,7 +258,7 @@ impl Connection {
                     return self.handle_eof();
                 }
                 // A short read has emptied the socket: its next bytes raise an event.
-                self.readable = self.peer_closed || full;
+                self.readable = self.peer_closed || full || self.stream.may_have_more();
                 turn.counters.input_bytes.add(len as u64);
                 self.received = len;
                 self.was_cut_short = is_shared && full;
@@ -267,8 +267,18 @@ impl Connection {
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.readable = false,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => self.client.close_state = CloseState::Now,
+            Err(_) => {
+                if let Some((fault, why)) = self.stream.tls_fault() {
+                    turn.server.note_tls_fault(&self.client.info.address, fault, &why);
+                }
+                self.client.close_state = CloseState::Now;
+            }
         }
+    }
+
+    /// Whether the client has had this long for the handshake of TLS, and has not finished it.
+    pub(crate) fn is_handshake_overdue(&self, now_ms: u64, limit_ms: u64) -> bool {
+        self.stream.is_handshaking() && now_ms.saturating_sub(self.client.info.since_ms) > limit_ms
     }
 
     /// Handles the end of the stream. The peer may have shut down only its sending side and still
@@ -390,8 +400,10 @@ impl Connection {
 
     /// Publishes the connection's memory use to the client list.
     fn publish_memory(&mut self) {
-        let input =
-            self.query_buffer.capacity() + self.reader.memory() + self.client.memory_bytes();
+        let input = self.query_buffer.capacity()
+            + self.reader.memory()
+            + self.client.memory_bytes()
+            + self.stream.memory_bytes();
         let grown = input + self.output_buffer.capacity();
         self.memory_growth += grown.saturating_sub(self.client.info.buffered());
         self.client.info.input_bytes.store(input, Relaxed);
@@ -424,6 +436,8 @@ impl Connection {
         let was_long = bytes > LONG_TURN_BYTES || self.ran_slow_command || self.was_cut_short;
         self.short_turns_due = match was_long {
             true => LONG_TURN_MEMORY,
+            // Handshakes are costly, and clients that are there go first.
+            false if self.stream.is_handshaking() => self.short_turns_due.max(1),
             false => self.short_turns_due.saturating_sub(1),
         };
         if self.send_some(counters) {
@@ -437,8 +451,13 @@ impl Connection {
     fn send_some(&mut self, counters: &Counters) -> bool {
         let mut progress = false;
         while self.writable && self.has_output() {
-            match self.stream.write(self.output_buffer.get(self.sent..).unwrap_or_default()) {
-                Ok(0) => self.client.close_state = CloseState::Now,
+            let rest = self.output_buffer.get(self.sent..).unwrap_or_default();
+            let outcome = match rest {
+                [] => self.stream.flush().map(|()| 0),
+                rest => self.stream.write(rest),
+            };
+            match outcome {
+                Ok(0) if !rest.is_empty() => self.client.close_state = CloseState::Now,
                 Ok(len) => {
                     (self.sent, progress) = (self.sent + len, true);
                     counters.output_bytes.add(len as u64);
@@ -475,7 +494,7 @@ impl Connection {
 
     /// Empties the buffer once everything is sent. A large one is freed, unless requests wait.
     fn release_sent(&mut self) {
-        if self.has_output() {
+        if self.unsent_bytes() > 0 {
             return;
         }
         self.sent = 0;

@@ -50,5 +50,5 @@ mod transaction_queue;
 pub use commands::process_bytes;
 pub(crate) use descriptors::for_each_descriptor;
 pub use log::Log;
-pub use running::{RunningServer, ServerConfig};
+pub use running::{RunningServer, ServerConfig, tls_parameters};
 pub use stream::Listener;

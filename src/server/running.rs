@@ -21,7 +21,7 @@ use super::settings::Settings;
 use super::shared::Server;
 use super::stream::Listener;
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{Options, SyncMode};
+use crate::options::{ClientCertificates, Options, SyncMode};
 use crate::txn::{Db, Dependent};
 
 /// The most threads that serve clients.
@@ -65,8 +65,8 @@ struct Threads {
 }
 
 impl RunningServer {
-    /// Starts to serve a store on `unix:PATH` or `tcp:HOST:PORT`; port 0 takes a free one. Of the
-    /// options, those that begin with `server_` apply.
+    /// Starts to serve a store on `unix:PATH`, `tcp:HOST:PORT` or `tls:HOST:PORT`; port 0 takes a
+    /// free one. Of the options, those that begin with `server_` apply.
     ///
     /// ```
     /// use lsmkv::{Db, Options, Server};
@@ -83,11 +83,14 @@ impl RunningServer {
         let address = ServerAddress::parse(address)?;
         address.check_exposure(options)?;
         servable(db)?;
-        let listener = address.listen()?;
+        let listener = address.listen(options)?;
         let mut parameters = listener.parameters();
         parameters.push(("requirepass", options.server_password.clone()));
         parameters.push(("maxclients", options.server_max_clients.to_string()));
         parameters.push(("timeout", options.server_idle_timeout_s.to_string()));
+        if listener.is_tls() {
+            parameters.extend(tls_parameters(options));
+        }
         let threads = options.server_threads as usize;
         let listeners = vec![listener];
         Self::with_config(db, ServerConfig { listeners, parameters, threads, ..Default::default() })
@@ -118,7 +121,8 @@ impl RunningServer {
             server.set_stop_action(action);
         }
         for listener in &config.listeners {
-            server.log.line(&format!("listening on {}", listener.name()));
+            let kind = if listener.is_tls() { " (TLS)" } else { "" };
+            server.log.line(&format!("listening on {}{kind}", listener.name()));
         }
         let event_loops =
             start_loops(&server, config.listeners).map_err(|error| no_thread(&error))?;
@@ -139,8 +143,8 @@ impl RunningServer {
         Ok(started)
     }
 
-    /// The addresses that it listens on, as `redis://HOST:PORT` or `unix://PATH`: the form in which
-    /// `lsmkv_open` and `Remote::open` take them.
+    /// The addresses that it listens on, as `redis://HOST:PORT`, `rediss://HOST:PORT` or
+    /// `unix://PATH`: the form in which `lsmkv_open` and `Remote::open` take them.
     pub fn addresses(&self) -> &[String] {
         &self.addresses
     }
@@ -189,6 +193,22 @@ impl Dependent for Running {
             let _ = thread.join();
         }
     }
+}
+
+/// The parameters of CONFIG GET that tell how connections are encrypted.
+#[doc(hidden)]
+pub fn tls_parameters(options: &Options) -> [(&'static str, String); 4] {
+    let clients = match options.server_tls_auth_clients {
+        ClientCertificates::Required => "yes",
+        ClientCertificates::Optional => "optional",
+        ClientCertificates::Ignored => "no",
+    };
+    [
+        ("tls-cert-file", options.server_tls_cert_file.clone()),
+        ("tls-key-file", options.server_tls_key_file.clone()),
+        ("tls-ca-cert-file", options.server_tls_ca_file.clone()),
+        ("tls-auth-clients", clients.to_owned()),
+    ]
 }
 
 /// Fails if the handle cannot be served.

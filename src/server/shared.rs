@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::error::{Error, ErrorKind};
+use crate::tls::ClientFault;
 use crate::txn::Db;
 use crate::types::KeyspaceSampler;
 use parking_lot::Mutex;
@@ -48,6 +49,8 @@ pub(crate) struct Server {
     last_failure: Mutex<Option<ErrorKind>>,
     /// Limits the messages about clients that speak HTTP.
     pub(crate) http_log: LogThrottle,
+    /// Limits the messages about clients that TLS refuses, by what they did wrong.
+    tls_logs: [LogThrottle; 3],
 }
 
 impl Server {
@@ -78,6 +81,7 @@ impl Server {
             on_stop: Mutex::default(),
             last_failure: Mutex::default(),
             http_log: LogThrottle::default(),
+            tls_logs: Default::default(),
         }
     }
 
@@ -137,6 +141,19 @@ impl Server {
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Logs why TLS refused a client.
+    pub(crate) fn note_tls_fault(&self, address: &str, fault: ClientFault, why: &str) {
+        let [no_tls, certificate, other] = &self.tls_logs;
+        let throttle = match fault {
+            ClientFault::NoTls => no_tls,
+            ClientFault::Certificate => certificate,
+            ClientFault::Other => other,
+        };
+        if throttle.is_due(self.now_ms()) {
+            self.log.line(&format!("the client from {address} is closed: {why}"));
+        }
     }
 
     /// Logs a failure of the store, but not the same kind twice in a row.

@@ -1,4 +1,4 @@
-//! TCP and Unix sockets: streams and listeners.
+//! TCP and Unix sockets, with TLS or without: streams and listeners.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -14,6 +14,8 @@ use rustix::net::SendFlags;
 
 use super::descriptors::Listed;
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::Options;
+use crate::tls::{ClientFault, ServerTls, Session as TlsSession};
 
 /// The socket of a connection, in non-blocking mode.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub(crate) struct Stream {
     /// Dropped before the socket.
     _listed: Listed,
     socket: StreamSocket,
+    /// Between the socket and the commands, on a port for TLS.
+    tls: Option<Box<TlsSession>>,
 }
 
 #[derive(Debug)]
@@ -31,7 +35,7 @@ enum StreamSocket {
 
 impl Stream {
     fn new(socket: StreamSocket) -> Self {
-        Self { _listed: Listed::new(socket.as_fd().as_raw_fd()), socket }
+        Self { _listed: Listed::new(socket.as_fd().as_raw_fd()), socket, tls: None }
     }
 
     /// The peer's address and ours, as CLIENT LIST shows them.
@@ -68,6 +72,42 @@ impl Stream {
         // The stream closes next, which deregisters it anyway.
         let _ = registry.deregister(self.source());
     }
+
+    /// Whether encrypted bytes wait for room in the socket.
+    #[inline]
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.has_unsent())
+    }
+
+    /// Whether another read would find something, though the socket tells of no new bytes.
+    #[inline]
+    pub(crate) fn may_have_more(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.may_have_more())
+    }
+
+    /// Whether the handshake of TLS is not over.
+    #[inline]
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
+    /// The memory that TLS takes.
+    #[inline]
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.tls.as_ref().map_or(0, |tls| tls.memory_bytes())
+    }
+
+    /// What the client did wrong, if TLS has ended the connection.
+    pub(crate) fn tls_fault(&self) -> Option<(ClientFault, String)> {
+        self.tls.as_ref()?.fault()
+    }
+
+    /// Tells the peer that nothing more follows; without TLS, the close of the socket does.
+    pub(crate) fn finish(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.close(&mut self.socket);
+        }
+    }
 }
 
 impl AsFd for StreamSocket {
@@ -79,23 +119,51 @@ impl AsFd for StreamSocket {
     }
 }
 
-impl Read for Stream {
+impl Read for StreamSocket {
+    #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match &mut self.socket {
-            StreamSocket::Tcp(stream) => stream.read(buffer),
-            StreamSocket::Unix(stream) => stream.read(buffer),
+        match self {
+            Self::Tcp(stream) => stream.read(buffer),
+            Self::Unix(stream) => stream.read(buffer),
         }
     }
 }
 
 /// Writes never raise SIGPIPE, whatever the program has made of that signal.
-impl Write for Stream {
+impl Write for StreamSocket {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::net::send(self.socket.as_fd(), bytes, SendFlags::NOSIGNAL)?)
+        Ok(rustix::net::send(self.as_fd(), bytes, SendFlags::NOSIGNAL)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// A short read has emptied the socket, unless [`Stream::may_have_more`].
+impl Read for Stream {
+    #[inline]
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.tls {
+            None => self.socket.read(buffer),
+            Some(tls) => tls.read(&mut self.socket, buffer),
+        }
+    }
+}
+
+/// With TLS, bytes that were taken may still wait for room: [`Stream::has_unsent`].
+impl Write for Stream {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.tls {
+            None => self.socket.write(bytes),
+            Some(tls) => tls.write(&mut self.socket, bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.tls.as_mut().map_or(Ok(()), |tls| tls.flush(&mut self.socket))
     }
 }
 
@@ -111,6 +179,8 @@ pub struct Listener {
     /// Dropped before the socket.
     _listed: Listed,
     socket: ListenerSocket,
+    /// What connections need, on a port for TLS.
+    tls: Option<ServerTls>,
 }
 
 #[derive(Debug)]
@@ -138,7 +208,7 @@ impl Listener {
             ListenerSocket::Tcp(listener) => listener.as_raw_fd(),
             ListenerSocket::Unix(listener, _) => listener.as_raw_fd(),
         };
-        Self { _listed: Listed::new(descriptor), socket }
+        Self { _listed: Listed::new(descriptor), socket, tls: None }
     }
 
     /// Listens on a TCP address; returns `None` if it is `optional` and this machine does not have
@@ -149,6 +219,17 @@ impl Listener {
             Err(error) if optional && is_unavailable(&error) => Ok(None),
             Err(error) => Err(refused(&address.to_string(), &error)),
         }
+    }
+
+    /// Encrypts the connections that it accepts, with the certificate that the options name.
+    pub fn with_tls(mut self, options: &Options) -> Result<Self> {
+        self.tls = Some(ServerTls::from_options(options)?);
+        Ok(self)
+    }
+
+    /// Whether it accepts TLS alone.
+    pub(crate) fn is_tls(&self) -> bool {
+        self.tls.is_some()
     }
 
     /// Listens on a Unix socket. Replaces the socket file of a dead server, but no other file.
@@ -187,6 +268,7 @@ impl Listener {
     /// The address by which a store behind this socket is opened.
     pub(crate) fn url(&self) -> String {
         match &self.socket {
+            ListenerSocket::Tcp(_) if self.is_tls() => format!("rediss://{}", self.name()),
             ListenerSocket::Tcp(_) => format!("redis://{}", self.name()),
             ListenerSocket::Unix(_, path) => {
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -208,7 +290,8 @@ impl Listener {
             ListenerSocket::Tcp(listener) => {
                 let ip = listener.local_addr().map(|address| address.ip().to_string());
                 let port = self.port().unwrap_or(0).to_string();
-                vec![("bind", ip.unwrap_or_default()), ("port", port)]
+                let name = if self.is_tls() { "tls-port" } else { "port" };
+                vec![("bind", ip.unwrap_or_default()), (name, port)]
             }
             ListenerSocket::Unix(_, path) => vec![("unixsocket", path.display().to_string())],
         }
@@ -229,7 +312,8 @@ impl Listener {
                 let (stream, _) = listener.accept()?;
                 // Without it, some small replies wait 40 ms.
                 let _ = stream.set_nodelay(true);
-                Ok(Stream::new(StreamSocket::Tcp(stream)))
+                let tls = self.tls.as_ref().map(|tls| tls.session().map(Box::new)).transpose()?;
+                Ok(Stream { tls, ..Stream::new(StreamSocket::Tcp(stream)) })
             }
             ListenerSocket::Unix(listener, _) => {
                 let (stream, _) = listener.accept()?;

@@ -97,7 +97,7 @@ impl Db {
         Self { script_budget: Some(budget), ..self.clone() }
     }
 
-    pub(super) fn script_budget(&self) -> Option<Duration> {
+    pub(crate) fn script_budget(&self) -> Option<Duration> {
         self.script_budget
     }
 

@@ -79,11 +79,6 @@ impl Db {
         [Kind::Channel, Kind::Pattern, Kind::Shard].map(|kind| self.store().hub().len(kind))
     }
 
-    /// Ends all waits for messages and elements, now and later, as a close of the store does.
-    pub fn end_waits(&self) {
-        self.store().hub().close();
-    }
-
     /// The number of calls that wait for elements.
     pub fn waiting_calls(&self) -> usize {
         self.store().hub().waiting_calls()

@@ -35,6 +35,7 @@ mod script;
 mod script_locks;
 mod snapshot;
 pub(crate) mod store;
+mod stripe_set;
 mod stripes;
 mod ticket;
 mod touched;

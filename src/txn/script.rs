@@ -16,7 +16,8 @@ use crate::txn::execution::{ChangeTracking, Done};
 use crate::txn::overlay::Overlay;
 use crate::txn::snapshot::read_only;
 use crate::txn::store::Store;
-use crate::txn::stripes::{Held, STRIPES, Stripes};
+use crate::txn::stripe_set::StripeSet;
+use crate::txn::stripes::{Held, Stripes};
 use crate::txn::tx::{ReadPoint, ScriptStart, Tx};
 use crate::txn::view::View;
 
@@ -83,13 +84,9 @@ impl Store {
                 break (mapping, space, reader);
             }
         };
-        let mut stripes = [false; STRIPES];
-        for key in keys {
-            if let Some(held) = stripes.get_mut(Stripes::index(self.hash_of(space, key))) {
-                *held = true;
-            }
-        }
-        let noted = self.stripes().scripts().note(indexes(&stripes));
+        let mut stripes = StripeSet::default();
+        keys.iter().for_each(|key| stripes.add(Stripes::index(self.hash_of(space, key))));
+        let noted = self.stripes().scripts().note(stripes);
         let since = reader.sequence();
         let point = ReadPoint { reader, now: time.now(), database, space, as_of_reader: true };
         let overlay = Overlay::of_script(self.script_limits().max_bytes, true);
@@ -101,7 +98,7 @@ impl Store {
         }
         let (answer, mut overlay) = (answer?, tx.into_overlay());
         let mut holds_touched = false;
-        let is_held = |hash: u64| stripes.get(Stripes::index(hash)).copied().unwrap_or(false);
+        let is_held = |hash: u64| stripes.has(Stripes::index(hash));
         let mut held: Option<Held<'_>> = Some(held);
         if let Some(touched) = overlay.touched().filter(|_| overlay.is_dirty()) {
             let hashes = || touched.keys().map(|(_, key)| self.hash_of(key.space, &key.key));
@@ -142,7 +139,7 @@ impl Store {
         work: &mut dyn FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<Done<T>> {
         let held = self.lock_every(None)?;
-        let noted = self.stripes().scripts().note(0..STRIPES);
+        let noted = self.stripes().scripts().note(StripeSet::ALL);
         let time = self.clock().register();
         let (reader, space) = (self.engine().reader()?, self.spaces().of(database)?);
         let point = ReadPoint { reader, now: time.now(), database, space, as_of_reader: false };
@@ -159,8 +156,4 @@ impl Store {
         drop((overlay, time, noted, held));
         Ok((answer, commit))
     }
-}
-
-fn indexes(stripes: &[bool; STRIPES]) -> impl Iterator<Item = usize> {
-    stripes.iter().enumerate().filter(|(_, held)| **held).map(|(index, _)| index)
 }

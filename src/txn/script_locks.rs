@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use smallvec::SmallVec;
+
+use crate::txn::stripe_set::StripeSet;
 
 /// The stripes that scripts hold.
 #[derive(Debug)]
@@ -16,8 +17,7 @@ pub(super) struct ScriptLocks {
 #[derive(Debug)]
 struct HeldByScript {
     since: Instant,
-    /// A bit for each stripe.
-    stripes: SmallVec<[u64; 4]>,
+    stripes: StripeSet,
 }
 
 /// Notes that a script holds its stripes, until it is dropped.
@@ -43,16 +43,7 @@ impl ScriptLocks {
     }
 
     /// Notes that a script holds these stripes.
-    pub(super) fn note(&self, held: impl Iterator<Item = usize>) -> NotedScript<'_> {
-        let mut stripes = SmallVec::new();
-        for index in held {
-            if stripes.len() <= index / 64 {
-                stripes.resize(index / 64 + 1, 0);
-            }
-            if let Some(word) = stripes.get_mut(index / 64) {
-                *word |= 1 << (index % 64);
-            }
-        }
+    pub(super) fn note(&self, stripes: StripeSet) -> NotedScript<'_> {
         let since = Instant::now();
         self.running.lock().push(HeldByScript { since, stripes });
         NotedScript { locks: self, since }
@@ -61,10 +52,10 @@ impl ScriptLocks {
     /// Whether a slow script holds this stripe.
     pub(super) fn is_slow(&self, index: usize) -> bool {
         let Some(slow_after) = *self.slow_after.lock() else { return false };
-        self.running.lock().iter().any(|script| {
-            let word = script.stripes.get(index / 64).copied().unwrap_or(0);
-            word & (1 << (index % 64)) != 0 && script.since.elapsed() >= slow_after
-        })
+        let is_slow = |script: &HeldByScript| {
+            script.stripes.has(index) && script.since.elapsed() >= slow_after
+        };
+        self.running.lock().iter().any(is_slow)
     }
 }
 
@@ -81,18 +72,24 @@ impl Drop for NotedScript<'_> {
 mod tests {
     use super::*;
 
+    fn set(stripes: &[usize]) -> StripeSet {
+        let mut set = StripeSet::default();
+        stripes.iter().for_each(|index| set.add(*index));
+        set
+    }
+
     #[test]
     fn a_script_is_slow_for_those_who_want_its_stripes_once_its_time_has_passed() {
         let locks = ScriptLocks::new(Some(Duration::ZERO));
-        let script = locks.note([3, 200].into_iter());
+        let script = locks.note(set(&[3, 200]));
         assert!(locks.is_slow(3) && locks.is_slow(200) && !locks.is_slow(4));
         drop(script);
         assert!(!locks.is_slow(3));
         let patient = ScriptLocks::new(Some(Duration::from_secs(3600)));
-        let _script = patient.note([3].into_iter());
+        let _script = patient.note(set(&[3]));
         assert!(!patient.is_slow(3));
         let never = ScriptLocks::new(None);
-        let _script = never.note([3].into_iter());
+        let _script = never.note(set(&[3]));
         assert!(!never.is_slow(3));
     }
 }

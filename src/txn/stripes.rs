@@ -12,9 +12,8 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::txn::script_locks::ScriptLocks;
+use crate::txn::stripe_set::STRIPES;
 
-/// Enough that writers of different keys rarely meet. A power of two.
-pub(super) const STRIPES: usize = 256;
 /// How often a thread that waits looks for a slow script.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 

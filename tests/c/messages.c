@@ -123,6 +123,7 @@ STORY(a_slow_subscriber_is_cut_off) {
 static void *waits(void *session) {
     lsmkv_reply *message = NULL;
     long status = lsmkv_session_wait(session, UINT64_MAX, &message, NULL);
+    lsmkv_reply_free(message);
     return (void *)status;
 }
 
@@ -130,6 +131,7 @@ static void *pops(void *db) {
     lsmkv_reply *popped = NULL;
     lsmkv_slice key = slice_of("never");
     long status = lsmkv_blpop(db, &key, 1, 0.0, &popped, NULL);
+    lsmkv_reply_free(popped);
     return (void *)status;
 }
 

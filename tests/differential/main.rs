@@ -4,7 +4,8 @@
 //! `LSMKV_DIFFERENTIAL_COMMANDS` says how many (CI runs 1,000,000), `LSMKV_DIFFERENTIAL_SEED` where
 //! to begin, `LSMKV_DIFFERENTIAL_FAILURES` after how many different differences to stop,
 //! `LSMKV_DIFFERENTIAL_WITHOUT` names commands to leave out, `LSMKV_DIFFERENTIAL_SCRIPTS` says how
-//! many random scripts run (CI runs 5,000). Where the two differ, the sequence is
+//! many random scripts run (CI runs 5,000), `LSMKV_DIFFERENTIAL_STORIES` how many steps of random
+//! libraries of functions (CI runs 3,000). Where the two differ, the sequence is
 //! printed in the shortest form that was found.
 //!
 //! Sequences run on stores of other processes too: a fiftieth of the commands on each.
@@ -13,6 +14,8 @@
 
 mod check;
 mod expiry;
+#[cfg(feature = "scripting")]
+mod functions;
 mod grammar;
 mod intended;
 mod plan;
@@ -23,6 +26,7 @@ mod places;
 mod resp;
 #[cfg(feature = "scripting")]
 mod scripts;
+#[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "places use the rest"))]
 mod sequence;
 mod server;
 #[cfg(feature = "remote")]

@@ -36,7 +36,7 @@ const CONTENT: [&[&str]; 7] = [
     &["ZRANGE", "KEY", "0", "-1", "WITHSCORES"],
 ];
 
-fn compare_content(db: &Db, redis: &mut Client, seed: u64) {
+pub(super) fn compare_content(db: &Db, redis: &mut Client, seed: u64) {
     for key in ["k0", "k1", "k2"] {
         for command in CONTENT {
             let argv: Vec<&str> =
@@ -95,16 +95,16 @@ const COMMANDS: [&str; 44] = [
     "'GET'",
 ];
 
-struct Writer {
-    random: SplitMix64,
+pub(super) struct Writer {
+    pub(super) random: SplitMix64,
 }
 
 impl Writer {
-    fn below(&mut self, n: usize) -> usize {
+    pub(super) fn below(&mut self, n: usize) -> usize {
         usize::try_from(self.random.next_u64() % n as u64).unwrap()
     }
 
-    fn pick<'p>(&mut self, from: &[&'p str]) -> &'p str {
+    pub(super) fn pick<'p>(&mut self, from: &[&'p str]) -> &'p str {
         from[self.below(from.len())]
     }
 
@@ -173,7 +173,7 @@ impl Writer {
         }
     }
 
-    fn script(&mut self) -> String {
+    pub(super) fn script(&mut self) -> String {
         let mut lines = vec![
             "local r = {} local function add(...) for i = 1, select('#', ...) do \
              local v = select(i, ...) r[#r + 1] = v == nil and 'nil' or v end end"

@@ -158,6 +158,7 @@ fn steps_of(commands: &[Command], stirred: bool, ours: &mut Ours) -> Vec<Vec<Ste
 }
 
 /// Runs a sequence on a server of ours and a redis, both emptied before.
+#[allow(dead_code, reason = "the tests of places and of the server use it")]
 pub(crate) fn run_on_server(
     commands: &[Command],
     stirred: bool,

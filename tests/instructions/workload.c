@@ -243,6 +243,20 @@ static void hscan(int i) {
     release(reply, 2);
 }
 
+/* A script of two commands, known by its digest. */
+static lsmkv_buf digest;
+static void two_commands(void) {
+    static const char script[] =
+        "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GET', KEYS[1])";
+    check(lsmkv_script_load(db, script, sizeof script - 1, &digest, &err));
+}
+static void evalsha(int i) {
+    lsmkv_slice key = slice(K(i)), arg = slice(V);
+    lsmkv_reply *reply;
+    check(lsmkv_evalsha(db, (const char *)digest.data, digest.len, &key, 1, &arg, 1, &reply, &err));
+    release(reply, VALUE);
+}
+
 /* Cases. --------------------------------------------------------------------------------------- */
 
 enum { SINGLE = 2000, RANGE = 100 };
@@ -284,6 +298,7 @@ static const struct measured {
     {"sinter_100", MEMTABLE, small_set, sinter, RANGE},
     {"keys_100", MEMTABLE, few_strings, all_keys, RANGE},
     {"hscan_100", MEMTABLE, small_hash, hscan, RANGE},
+    {"evalsha", MEMTABLE, two_commands, evalsha, SINGLE},
 };
 
 /* Not static and never inlined: callgrind finds it by its name. */

@@ -242,19 +242,6 @@ impl Cluster {
         }
     }
 
-    /// Waits until the node with this number is a replica that follows, or serves slots.
-    pub(crate) fn wait_until_back(&self, number: usize) {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let back = || {
-            let state = cli(&self.nodes[number], &["INFO", "replication"]);
-            state.contains("master_link_status:up")
-        };
-        while !back() {
-            assert!(Instant::now() < deadline, "node {number} does not come back");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
     pub(crate) fn address(&self) -> String {
         let hosts: Vec<String> =
             self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port.unwrap())).collect();

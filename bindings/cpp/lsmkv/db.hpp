@@ -200,8 +200,8 @@ public:
             return lsmkv_session(handle(), out, err);
         });
     }
-    /// Serves the store to other processes on "unix:PATH" or "tcp:HOST:PORT"; port 0 takes a free
-    /// one. Of the options, those that begin with server_ apply.
+    /// Serves the store to other processes on "unix:PATH", "tcp:HOST:PORT" or "tls:HOST:PORT";
+    /// port 0 takes a free one. Of the options, those that begin with server_ apply.
     Server serve(const std::string &address, const Options &options = {}) {
         return try_serve(address, options).value();
     }

@@ -193,8 +193,8 @@ class DB(Handle[V]):
     def serve(self, address: str, **options: object) -> Server:
         """Serves the store to other processes: `with db.serve("unix:/run/app.sock") as server`.
 
-        The address is unix:PATH or tcp:HOST:PORT; port 0 takes a free one. The options are those
-        of `lsmkv.options()` that begin with `server_`, with or without that beginning.
+        The address is unix:PATH, tcp:HOST:PORT or tls:HOST:PORT; port 0 takes a free one. The
+        options are those of `lsmkv.options()` that begin with `server_`, with or without that beginning.
         """
         named = {
             name if name.startswith("server_") else "server_" + name: value

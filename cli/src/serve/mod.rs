@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use lsmkv::server::{Listener, Log, RunningServer, ServerConfig};
-use lsmkv::{Db, Options};
+use lsmkv::server::{Listener, Log, RunningServer, ServerConfig, tls_parameters};
+use lsmkv::{ClientCertificates, Db, Options};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -42,6 +42,21 @@ pub(crate) struct ServeArgs {
     /// Also listen on a Unix socket
     #[arg(long, value_name = "PATH")]
     unixsocket: Option<PathBuf>,
+    /// TCP port for TLS; 0 for none
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    tls_port: u16,
+    /// Certificate of the server (PEM)
+    #[arg(long, value_name = "FILE")]
+    tls_cert_file: Option<String>,
+    /// Private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE")]
+    tls_key_file: Option<String>,
+    /// Certificates of the authorities of clients (PEM)
+    #[arg(long, value_name = "FILE")]
+    tls_ca_cert_file: Option<String>,
+    /// Whether clients of the port for TLS need a certificate: yes, no or optional
+    #[arg(long, value_name = "MODE")]
+    tls_auth_clients: Option<String>,
     /// Password that clients must give (AUTH)
     #[arg(long, value_name = "PASSWORD", env = "LSMKV_REQUIREPASS", hide_env_values = true)]
     requirepass: Option<String>,
@@ -95,15 +110,25 @@ impl ServeArgs {
         // As Redis does, and as its clients expect.
         let defaults = Options { script_keeps_writes: true, ..Options::default() };
         let mut options = self.store.options.applied_to(defaults)?;
-        if let Some(mode) = &self.sync {
-            options.set("sync", mode).map_err(|error| Failure::usage(error.message()))?;
+        for (name, value) in [
+            ("sync", &self.sync),
+            ("server_tls_cert_file", &self.tls_cert_file),
+            ("server_tls_key_file", &self.tls_key_file),
+            ("server_tls_ca_file", &self.tls_ca_cert_file),
+            ("server_tls_auth_clients", &self.tls_auth_clients),
+        ] {
+            if let Some(value) = value {
+                options.set(name, value).map_err(|error| Failure::usage(error.message()))?;
+            }
         }
         Ok(options)
     }
 
     /// Refuses to listen beyond this machine without a password, unless the user has allowed it.
-    fn check_exposure(&self) -> Result<(), Failure> {
-        let beyond = self.port != 0 && self.bind.iter().any(|address| !address.ip.is_loopback());
+    fn check_exposure(&self, options: &Options) -> Result<(), Failure> {
+        let certified = options.server_tls_auth_clients == ClientCertificates::Required;
+        let is_open = self.port != 0 || (self.tls_port != 0 && !certified);
+        let beyond = is_open && self.bind.iter().any(|address| !address.ip.is_loopback());
         let protected = self.requirepass.as_ref().is_some_and(|word| !word.is_empty());
         if beyond && !protected && !self.unprotected {
             return Err(Failure::usage(
@@ -114,52 +139,62 @@ impl ServeArgs {
         Ok(())
     }
 
-    fn listeners(&self) -> Result<Vec<Listener>, Failure> {
+    fn listeners(&self, options: &Options) -> Result<Vec<Listener>, Failure> {
         let mut listeners = Vec::new();
-        if self.port != 0 {
-            for BindAddress { ip, optional } in &self.bind {
+        for BindAddress { ip, optional } in &self.bind {
+            if self.port != 0 {
                 listeners.extend(Listener::tcp(SocketAddr::new(*ip, self.port), *optional)?);
+            }
+            if self.tls_port != 0 {
+                let listener = Listener::tcp(SocketAddr::new(*ip, self.tls_port), *optional)?;
+                listeners.extend(listener.map(|it| it.with_tls(options)).transpose()?);
             }
         }
         if let Some(path) = &self.unixsocket {
             listeners.push(Listener::unix(path)?);
         }
         if listeners.is_empty() {
-            return Err(Failure::usage("nothing to listen on: give --port or --unixsocket"));
+            return Err(Failure::usage(
+                "nothing to listen on: give --port, --tls-port or --unixsocket",
+            ));
         }
         Ok(listeners)
     }
 
     /// The parameters of CONFIG GET that the command line sets.
-    fn parameters(&self) -> Vec<(&'static str, String)> {
+    fn parameters(&self, options: &Options) -> Vec<(&'static str, String)> {
         let bind: Vec<_> = self.bind.iter().map(ToString::to_string).collect();
         let path = |path: &PathBuf| path.display().to_string();
-        vec![
+        let mut parameters = vec![
             ("bind", bind.join(" ")),
             ("port", self.port.to_string()),
+            ("tls-port", self.tls_port.to_string()),
             ("timeout", self.timeout.to_string()),
             ("maxclients", self.maxclients.max(1).to_string()),
             ("dir", path(&self.store.dir)),
             ("requirepass", self.requirepass.clone().unwrap_or_default()),
             ("unixsocket", self.unixsocket.as_ref().map(path).unwrap_or_default()),
-        ]
+        ];
+        parameters.extend(tls_parameters(options));
+        parameters
     }
 }
 
 /// Serves clients until a signal or SHUTDOWN.
 pub(crate) fn serve(args: &ServeArgs) -> Outcome {
-    args.check_exposure()?;
     let options = args.options()?;
+    args.check_exposure(&options)?;
     let budget = options.memory_budget;
     let files = u64::from(options.max_open_files);
     raise_file_limit(files + u64::from(args.maxclients.max(1)) + 64);
-    let listeners = args.listeners()?;
+    let listeners = args.listeners(&options)?;
+    let parameters = args.parameters(&options);
     let db = Db::open(&args.store.dir, options)?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let handle = signals.handle();
     let config = ServerConfig {
         listeners,
-        parameters: args.parameters(),
+        parameters,
         threads: args.threads,
         allocator: Some("mimalloc"),
         log: Log::to(say),

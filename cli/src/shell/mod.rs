@@ -33,8 +33,8 @@ use store_session::StoreSession;
 /// Arguments without a subcommand.
 #[derive(Args, Debug)]
 pub(crate) struct ShellArgs {
-    /// Directory of the store, :memory:, or an address: redis://host, unix:///socket,
-    /// redis-cluster://host,host
+    /// Directory of the store, :memory:, or an address: redis://host, rediss://host,
+    /// unix:///socket, redis-cluster://host,host
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// One command to run; without it, commands come from the terminal or standard input

@@ -23,8 +23,8 @@ use crate::transfer::{
 pub(crate) struct ImportArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// A Redis server or cluster: redis://[[user]:password@]host[:port][/db], unix:///socket[?db=N],
-    /// redis-cluster://host,host
+    /// A Redis server or cluster: redis://[[user]:password@]host[:port][/db], rediss:// for TLS,
+    /// unix:///socket[?db=N], redis-cluster://host,host
     #[arg(long, value_name = "URL")]
     from: Option<String>,
     /// A dump file of Redis (RDB)
@@ -43,8 +43,8 @@ pub(crate) struct ImportArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     store: ReadOnlyStoreArgs,
-    /// A Redis server or cluster: redis://[[user]:password@]host[:port][/db], unix:///socket[?db=N],
-    /// redis-cluster://host,host
+    /// A Redis server or cluster: redis://[[user]:password@]host[:port][/db], rediss:// for TLS,
+    /// unix:///socket[?db=N], redis-cluster://host,host
     #[arg(long, value_name = "URL")]
     to: String,
     /// Only this database; may be given several times
@@ -140,7 +140,8 @@ fn import_from_server(args: &ImportArgs, url: &str) -> Outcome {
         warn_copied_again("the store is a new one")?;
         position = None;
     }
-    let mut source = RedisSource::new(&address, position.as_ref(), &Interrupt::catch())?;
+    let options = args.store.options.to_options()?;
+    let mut source = RedisSource::new(&address, &options, position.as_ref(), &Interrupt::catch())?;
     if position.is_some_and(|position| position.run_id != source.run_id()) {
         warn_copied_again(STARTED_ANEW)?;
     }
@@ -170,7 +171,8 @@ pub(crate) fn export(args: &ExportArgs) -> Outcome {
     let dir = &args.store.store.dir;
     let copy = format!("{}{}", address, args.selection());
     let state = ResumeFile::new(dir, "export", &copy, args.state.as_deref());
-    let mut sink = RedisSink::new(&address, &Interrupt::catch())?;
+    let options = args.store.store.options.to_options()?;
+    let mut sink = RedisSink::new(&address, &options, &Interrupt::catch())?;
     let begin = starting_point(state.load()?, &mut sink)?;
     // Saved before the first command, so that the next copy knows this connection.
     state.save(&begin)?;

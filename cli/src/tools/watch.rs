@@ -18,13 +18,14 @@ use lsmkv::{Address, Db, Options};
 use super::inspect::human_bytes;
 use super::tree;
 use crate::failure::{Failure, Outcome};
-use crate::store::{explain_open, open_beside};
+use crate::store::{OptionArgs, explain_open, open_beside};
 use crate::transfer::{Interrupt, RedisClient, text_of};
 
 /// Arguments of `watch`.
 #[derive(Args, Debug)]
 pub(crate) struct WatchArgs {
-    /// Directory of a store, or the address of a server: HOST:PORT, redis://…, unix://…
+    /// Directory of a store, or the address of a server: HOST:PORT, redis://…, rediss://…,
+    /// unix://…
     #[arg(value_name = "DIR|ADDRESS")]
     target: String,
     /// Seconds between two views
@@ -33,6 +34,8 @@ pub(crate) struct WatchArgs {
     /// Number of views; 0: until Ctrl-C
     #[arg(short = 'c', long, default_value_t = 0)]
     count: u64,
+    #[command(flatten)]
+    options: OptionArgs,
 }
 
 /// A store or a server to watch.
@@ -45,7 +48,8 @@ pub(crate) fn watch(args: &WatchArgs) -> Outcome {
     let interrupt = Interrupt::catch();
     let interval = Duration::try_from_secs_f64(args.interval.max(0.05))
         .map_err(|_| Failure::usage("--interval: this is no time"))?;
-    let mut target = match open_target(&args.target, &interrupt) {
+    let options = args.options.to_options()?;
+    let mut target = match open_target(&args.target, &options, &interrupt) {
         // Ctrl-C is the normal end, even during a wait.
         Err(_) if interrupt.raised() => return Ok(ExitCode::SUCCESS),
         target => target?,
@@ -85,18 +89,23 @@ fn draw(text: &str, address: &str, terminal: bool) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn open_target(address: &str, interrupt: &Interrupt) -> Result<Box<dyn WatchTarget>, Failure> {
+fn open_target(
+    address: &str,
+    options: &Options,
+    interrupt: &Interrupt,
+) -> Result<Box<dyn WatchTarget>, Failure> {
+    let server = |address: &str| -> Result<Box<dyn WatchTarget>, Failure> {
+        let client = RedisClient::connect(&Address::parse(address)?, options, interrupt)?;
+        Ok(Box::new(ServerTarget { client, before: None }))
+    };
     if Address::is_remote(address) {
-        return Ok(Box::new(ServerTarget::connect(&Address::parse(address)?, interrupt)?));
+        return server(address);
     }
     if Path::new(address).is_dir() {
         return Ok(Box::new(DirectoryTarget { dir: address.to_owned(), db: None, tables: None }));
     }
     match address.rsplit_once(':') {
-        Some((_, port)) if port.parse::<u16>().is_ok() => {
-            let address = Address::parse(&format!("redis://{address}"))?;
-            Ok(Box::new(ServerTarget::connect(&address, interrupt)?))
-        }
+        Some((_, port)) if port.parse::<u16>().is_ok() => server(&format!("redis://{address}")),
         _ => Err(Failure::usage(format!("{address} is neither a directory nor HOST:PORT"))),
     }
 }
@@ -162,10 +171,6 @@ struct ServerTarget {
 }
 
 impl ServerTarget {
-    fn connect(address: &Address, interrupt: &Interrupt) -> Result<Self, Failure> {
-        Ok(Self { client: RedisClient::connect(address, interrupt)?, before: None })
-    }
-
     /// Every number in INFO, including the calls of each command and their time.
     fn figures(&mut self) -> Result<BTreeMap<String, f64>, Failure> {
         let info = text_of(self.client.call_words(&["INFO", "everything"])?).unwrap_or_default();

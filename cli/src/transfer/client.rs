@@ -32,18 +32,21 @@ pub(crate) struct RedisClient {
 }
 
 impl RedisClient {
-    /// Connects. An interruption ends every later wait.
-    pub(crate) fn connect(address: &Address, interrupt: &Interrupt) -> Result<Self, Failure> {
+    /// Connects, with the options that concern remote stores. An interruption ends every later
+    /// wait.
+    pub(crate) fn connect(
+        address: &Address,
+        options: &Options,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Failure> {
         let peer = address.to_string();
         // The databases are chosen by SELECT, in this one session.
         let first = Address { database: None, ..address.clone() };
-        let connected = interrupt.run_interruptible(
-            move || {
-                let options = Options { reply_timeout_ms: SILENCE_LIMIT_MS, ..Options::default() };
-                Remote::open_any_protocol(first, &options)
-            },
-            || (),
-        );
+        // The other options are those of the store at the other end of a copy.
+        let options =
+            Options { reply_timeout_ms: SILENCE_LIMIT_MS, read_only: false, ..options.clone() };
+        let connect = move || Remote::open_any_protocol(first, &options);
+        let connected = interrupt.run_interruptible(connect, || ());
         let remote = connected.ok_or_else(stopped)?.map_err(Failure::from)?;
         let session = remote.session()?;
         let (_watched, ended) = channel::<()>();

@@ -66,13 +66,14 @@ fn load(server: &Lsmkv, seed: u64, commands: u64, done: &AtomicU64) {
     }
 }
 
-/// What an idle server may take beside its budget: 1.3 times a budget of 128 MiB. The program itself
-/// takes 20 MiB.
+/// What a server may take beside its budget: 1.3 times a budget of 128 MiB. The program itself takes
+/// 20 MiB.
 const BESIDE_THE_BUDGET: u64 = 38 << 20;
 
 /// The bug: under a budget of 128 MiB a server took up to 233 MiB, and 204 MB after idle minutes: the
-/// kernel filled what the allocator had given back with huge pages. Under load, merges and what the
-/// allocator holds back come on top of the budget.
+/// kernel filled what the allocator had given back with huge pages. Then it took 183 MiB: merges kept the
+/// memtables of their beginning. Under load, what merges read and write and what the allocator holds back
+/// come on top of the budget.
 #[test]
 fn memory_is_bounded_under_load_and_near_the_budget_while_idle() {
     let budget = number_from_env("LSMKV_SERVE_BUDGET", 64) << 20;
@@ -101,8 +102,9 @@ fn memory_is_bounded_under_load_and_near_the_budget_while_idle() {
         most_when_idle >> 20,
         budget >> 20
     );
-    assert!(most <= budget / 2 * 3, "{most} bytes under a budget of {budget}");
     let idle_limit = budget + BESIDE_THE_BUDGET;
+    let limit = idle_limit.min(budget / 2 * 3);
+    assert!(most <= limit, "{most} bytes under a budget of {budget}, {limit} are allowed");
     assert!(
         most_when_idle <= idle_limit,
         "{most_when_idle} bytes while idle, {idle_limit} are allowed"

@@ -176,6 +176,56 @@ fn a_client_that_does_not_read_is_cut_off() {
     assert!(grown < 64 << 20, "{grown}");
 }
 
+/// `LSMKV_CHANNELS` says how many; a million takes a minute.
+#[test]
+fn a_client_with_many_channels_is_served_and_gives_all_back() {
+    let count = std::env::var("LSMKV_CHANNELS").ok().and_then(|text| text.parse().ok());
+    let count: usize = count.unwrap_or(20_000);
+    let server = Lsmkv::start(&["--threads", "1"]);
+    let mut other = server.connect();
+    let before = server.resident_bytes();
+    for (subscribe, publish, figure) in [
+        ("SUBSCRIBE", "PUBLISH", "pubsub_channels"),
+        ("PSUBSCRIBE", "PUBLISH", "pubsub_patterns"),
+        ("SSUBSCRIBE", "SPUBLISH", "pubsubshard_channels"),
+    ] {
+        let mut listener = Listener::new(server.stream(), 2);
+        for first in (0..count).step_by(1000) {
+            let names = (first..first + 1000).map(|n| format!("channel:{n}"));
+            let words: Vec<String> = std::iter::once(subscribe.to_owned()).chain(names).collect();
+            listener.send_words(&words);
+            (0..1000).for_each(|_| drop(listener.read()));
+            assert_eq!(ask(&mut other, "PING"), Resp::Status("PONG".into()));
+        }
+        assert_eq!(info(&mut other, "stats", figure), count as u64, "{subscribe}");
+        let grown = server.resident_bytes().saturating_sub(before);
+        assert!(grown < (64 << 20) + count as u64 * 1024, "{subscribe}: {grown}");
+        assert_eq!(ask(&mut other, &format!("{publish} channel:7 x")), Resp::Int(1));
+        assert!(shown(&[listener.read()]).ends_with("channel:7 x"), "{subscribe}");
+        drop(listener);
+        until("its subscriptions are gone", || info(&mut other, "stats", figure) == 0);
+    }
+}
+
+/// Names are memory of the client that listens: `maxmemory-clients` bounds them.
+#[test]
+fn a_client_that_subscribes_without_end_is_closed() {
+    let server = Lsmkv::start(&["--threads", "1"]);
+    let mut other = server.connect();
+    let set = ask(&mut other, "CONFIG SET maxmemory-clients 8mb");
+    assert_eq!(set, Resp::Status("OK".into()));
+    let mut greedy = server.connect();
+    let mut subscribed = 0;
+    // A server that has closed the connection answers no more.
+    while greedy.call(&["SSUBSCRIBE", &format!("{subscribed:02000}")]).is_ok() {
+        subscribed += 1;
+        assert!(subscribed < 50_000, "never closed");
+    }
+    assert!(subscribed > 1000, "{subscribed}");
+    until("its channels are gone", || info(&mut other, "stats", "pubsubshard_channels") == 0);
+    assert_eq!(ask(&mut other, "SPUBLISH c x"), Resp::Int(0));
+}
+
 #[test]
 fn messages_of_exec_follow_its_commit_and_wake_others() {
     let server = Lsmkv::start(&["--threads", "2"]);
@@ -284,6 +334,55 @@ fn random_subscriptions_are_answered_as_by_redis() {
         assert_eq!(both[0], both[1], "step {step}, client {client}: {command}");
     }
     println!("{commands} commands compared");
+}
+
+/// Where clients of a cluster find the slot of a shard channel, keys of scripts, and what EXEC may
+/// subscribe to.
+#[test]
+fn places_of_keys_and_subscriptions_in_exec_are_answered_as_by_redis() {
+    let Some(redis) = Server::start("server::messages_in_exec") else { return };
+    let ours = Lsmkv::start(&[]);
+    let mut sides = [ours.stream(), redis.stream()].map(|stream| Listener::new(stream, 3));
+    for name in
+        ["PUBLISH", "SPUBLISH", "SUBSCRIBE", "SSUBSCRIBE", "SUNSUBSCRIBE", "EVAL", "FCALL_RO"]
+    {
+        let places = sides.each_mut().map(|side| {
+            let row = side.ask(&format!("COMMAND INFO {name}"));
+            // Arity, and the first, the last and the step of keys.
+            [1, 3, 4, 5].map(|at| row.items()[0].items()[at].clone())
+        });
+        assert_eq!(places[0], places[1], "{name}");
+    }
+    for line in [
+        "COMMAND GETKEYS SPUBLISH c m",
+        "COMMAND GETKEYS SSUBSCRIBE a b",
+        "COMMAND GETKEYS EVAL s 2 a b c",
+        "COMMAND GETKEYS EVALSHA s 0",
+        "COMMAND GETKEYS EVAL s x",
+        "COMMAND GETKEYS FCALL f 1 a b",
+        "COMMAND GETKEYS FCALL_RO f 0",
+        "EVAL return(redis.call('wait',0,0)) 0",
+        "EVAL return(redis.call('role')) 0",
+        "EVAL return(redis.call('nosuch')) 0",
+        "FCALL nosuch x",
+        "MULTI",
+        "EVAL return(redis.call('set',KEYS[1],1)) 1 x",
+        "EVALSHA ffffffffffffffffffffffffffffffffffffffff 0",
+        "FCALL nosuch x",
+        "SUBSCRIBE a b",
+        "SSUBSCRIBE s",
+        "PSUBSCRIBE p*",
+        "PING x",
+        "EXEC",
+        "PUBSUB SHARDCHANNELS",
+    ] {
+        let replies = sides.each_mut().map(|side| {
+            side.send(line);
+            // Until EXEC a marker would be queued.
+            vec![side.read()]
+        });
+        assert_eq!(replies[0], replies[1], "{line}");
+    }
 }
 
 /// Publishes to a thousand subscribers, and tells how long a message takes to reach all of them.

@@ -53,6 +53,23 @@ fn a_script_that_loops_keeps_nobody_else_waiting() {
     assert_eq!(caller.ask("PING"), Resp::Status("PONG".into()));
 }
 
+/// EVAL_RO is a read, and reads ran on the thread of their client, however long they took.
+#[test]
+fn a_script_that_only_reads_leaves_its_thread_too() {
+    let server = Lsmkv::start(&["--threads", "1", "--option", "script_max_ms=600000"]);
+    let (mut client, mut caller) = (server.connect(), Listener::new(server.stream(), 2));
+    for command in ["EVAL_RO", "EVAL"] {
+        let words = [command, "redis.call('get', KEYS[1]) while true do end", "1", "k"];
+        caller.send_words(&words.map(str::to_owned));
+        until("the script is killed", || {
+            ask(&mut client, "SCRIPT KILL") == Resp::Status("OK".into())
+        });
+        let reply = caller.read();
+        assert!(format!("{reply:?}").contains("Script killed by user"), "{command}: {reply:?}");
+    }
+    assert_eq!(caller.ask("EVAL_RO return(redis.call('get',KEYS[1])) 1 k"), Resp::Bulk(None));
+}
+
 #[test]
 fn a_write_that_waits_for_a_script_is_busy_after_the_threshold() {
     let server = Lsmkv::start(&["--threads", "1", "--option", "script_max_ms=2000"]);

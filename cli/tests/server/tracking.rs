@@ -137,13 +137,18 @@ impl Side {
         }
         let own = commands[0].starts_with("CLIENT");
         for (number, arrived) in arrived.iter_mut().enumerate() {
+            arrived.iter_mut().for_each(|reply| self.normalize(own && number == client, reply));
             // What another client redirects here comes before the reply in Redis, after it in lsmkv.
-            // Messages of one command for several clients that redirect to one have no order.
+            // Messages of one command for several clients that redirect to one have no order. Nil
+            // has one form by now, so it has one place.
             arrived.sort_by_key(|reply| match reply {
                 Resp::Push(items) => (true, items.clone()),
                 _ => (false, Vec::new()),
             });
-            arrived.iter_mut().for_each(|reply| self.normalize(own && number == client, reply));
+            // The key may expire before Redis sends what PEXPIRE has changed; it sends both together.
+            if commands[0].starts_with("PEXPIRE") {
+                arrived.dedup_by(|a, b| a == b && matches!(a, Resp::Push(_)));
+            }
         }
         if commands[0] == "RESET" && VERSIONS[client] == 3 {
             self.clients[client].ask("HELLO 3");
@@ -189,6 +194,10 @@ fn random_sequences_of_clients_that_track_are_answered_as_by_redis() {
             commands = vec!["MULTI".to_owned()];
             commands.extend((0..lines).map(|_| random_line(&mut state, true)));
             commands.push(["EXEC", "EXEC", "EXEC", "DISCARD"][next(&mut state, 4) as usize].into());
+        }
+        // Redis writes this reply in parts, and what is redirected to client 2 between them.
+        if client == 2 && commands[0].starts_with("ZPOPMIN") {
+            commands[0] = commands[0].replace("ZPOPMIN", "ZCARD");
         }
         // Redis may find the expired key before the client does. Then it is not the client's change.
         if client == 0 {

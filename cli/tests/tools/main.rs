@@ -8,6 +8,8 @@
     reason = "a test fails by panicking, and uses small numbers"
 )]
 
+#[path = "../../../tests/support/certificates.rs"]
+mod certificates;
 mod damaged_dumps;
 mod dump;
 mod import_export;
@@ -23,6 +25,7 @@ mod resume;
 mod servers;
 mod shell;
 mod support;
+mod tls;
 #[path = "../../../tests/toolchain/programs.rs"]
 mod toolchain;
 mod tunnel;

@@ -107,7 +107,7 @@ fn who_gives_up_is_not_served() {
 fn a_closed_store_wakes_those_who_wait_and_takes_nothing_for_them() {
     let db = open();
     let waits = wait(&db, "BLPOP k 0").unwrap();
-    db.end_waits();
+    db.store().hub().close();
     assert_eq!(waits.replies.recv().unwrap().unwrap_err().kind(), ErrorKind::Closed);
     run(&db, "RPUSH k a");
     assert_eq!(db.llen(b"k").unwrap(), 1);

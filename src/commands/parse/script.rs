@@ -19,6 +19,21 @@ fn run<'a>(
     read_only: bool,
 ) -> Result<Reply> {
     let name = name(args.bytes()?);
+    let keys = match keys(&mut args, name) {
+        Ok(keys) => keys,
+        Err(error) => {
+            // Redis looks for a function before it looks at the number of keys.
+            if let ScriptName::Function(function) = name {
+                engine()?.find_function(tx, function)?;
+            }
+            return Err(error);
+        }
+    };
+    let call = ScriptCall { name, keys, args: args.all(), read_only };
+    engine()?.run(tx, &call)
+}
+
+fn keys<'a>(args: &mut Args<'a>, name: ScriptName<'_>) -> Result<&'a [&'a [u8]]> {
     let bad_count = || match name {
         ScriptName::Function(_) => invalid("ERR Bad number of keys provided"),
         _ => crate::types::number::not_an_integer(),
@@ -29,9 +44,7 @@ fn run<'a>(
     }
     let count =
         usize::try_from(count).map_err(|_| invalid("ERR Number of keys can't be negative"))?;
-    let keys = args.take(count)?;
-    let call = ScriptCall { name, keys, args: args.all(), read_only };
-    engine()?.run(tx, &call)
+    args.take(count)
 }
 
 pub(crate) fn eval(tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {

@@ -222,6 +222,11 @@ impl<'a> Step<'a> {
             let number = connection::database(&mut self.args())?;
             return tx.space_of(number).map(|_| Reply::OK);
         }
+        // As in Redis, where EXEC may subscribe to channels and patterns only.
+        if command == ConnectionCommand::Ssubscribe {
+            let text = "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client";
+            return Err(connection::invalid(text));
+        }
         own.run(command, self.args())
     }
 

@@ -6,7 +6,8 @@
 //! bytes may change at any time; 0 turns caching off.
 //!
 //! Beside the cache, reads, flushes and merges hold dozens of blocks at a time. That is little unless
-//! blocks are large, as those of large values are: then the cache leaves room for them.
+//! blocks are large, as those of large values are: then the cache leaves room for them. It does so for
+//! large batches too: of each there are several copies while it is written, and more once it is read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -57,6 +58,8 @@ const TYPICAL_BLOCK: u64 = 4096;
 const LARGE_BLOCK: u64 = 64 << 10;
 /// The number of large blocks that the cache leaves room for, as far as half its capacity allows.
 const BLOCKS_BESIDE: u64 = 32;
+/// The number of copies of a large batch that the cache leaves room for.
+const BATCHES_BESIDE: u64 = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Bytes;
@@ -72,8 +75,8 @@ impl Weighter<Key, Block> for Bytes {
 pub struct BlockCache {
     blocks: Cache<Key, Block, Bytes>,
     capacity: AtomicU64,
-    /// The size of the largest block that was seen lately, if it was large.
-    largest: AtomicU64,
+    /// The room for large blocks and batches that were seen lately, in bytes.
+    beside: AtomicU64,
     /// The bytes that the caller wants for something else.
     lent: AtomicU64,
     hits: Counter,
@@ -88,7 +91,7 @@ impl BlockCache {
         Self {
             blocks: Cache::with_weighter(items, capacity, Bytes),
             capacity: AtomicU64::new(capacity),
-            largest: AtomicU64::new(0),
+            beside: AtomicU64::new(0),
             lent: AtomicU64::new(0),
             hits: Counter::default(),
             misses: Counter::default(),
@@ -113,10 +116,25 @@ impl BlockCache {
             return;
         }
         let size = block.memory() as u64;
-        if size >= LARGE_BLOCK && size > self.largest.fetch_max(size, Ordering::Relaxed) {
-            self.apply_capacity();
+        if size >= LARGE_BLOCK {
+            self.leave_room(size.saturating_mul(BLOCKS_BESIDE));
         }
         self.blocks.insert((number, offset), block);
+    }
+
+    /// Notes that a batch of so many bytes is written: if it is large, there is room for its copies.
+    #[inline]
+    pub(crate) fn note_batch(&self, bytes: usize) {
+        if bytes as u64 >= LARGE_BLOCK {
+            self.leave_room((bytes as u64).saturating_mul(BATCHES_BESIDE));
+        }
+    }
+
+    #[cold]
+    fn leave_room(&self, bytes: u64) {
+        if bytes > self.beside.fetch_max(bytes, Ordering::Relaxed) {
+            self.apply_capacity();
+        }
     }
 
     /// The capacity in bytes, with the room that is left for large blocks elsewhere.
@@ -130,14 +148,14 @@ impl BlockCache {
         self.apply_capacity();
     }
 
-    /// Takes back the room for large blocks, step by step, unless more of them come.
+    /// Takes back the room for large blocks and batches, step by step, unless more of them come.
     pub fn forget_large_blocks(&self) {
-        let half = |size: u64| match size {
+        let half = |room: u64| match room {
             0 => None,
-            size if size < 2 * LARGE_BLOCK => Some(0),
-            size => Some(size / 2),
+            room if room < 2 * LARGE_BLOCK * BATCHES_BESIDE => Some(0),
+            room => Some(room / 2),
         };
-        if self.largest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, half).is_ok() {
+        if self.beside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, half).is_ok() {
             self.apply_capacity();
         }
     }
@@ -151,7 +169,7 @@ impl BlockCache {
 
     fn apply_capacity(&self) {
         let capacity = self.capacity();
-        let beside = self.largest.load(Ordering::Relaxed).saturating_mul(BLOCKS_BESIDE);
+        let beside = self.beside.load(Ordering::Relaxed);
         let lent = self.lent.load(Ordering::Relaxed);
         let left = capacity - beside.min(capacity / 2);
         self.blocks.set_capacity(left.saturating_sub(lent).max(capacity / 8));
@@ -222,6 +240,20 @@ mod tests {
         // Half of the capacity at most, however large they are.
         cache.insert(3, 0, block(10 << 20));
         assert!((1..=32 << 20).contains(&cache.used()), "{}", cache.used());
+    }
+
+    #[test]
+    fn large_batches_leave_room_for_their_copies_until_they_are_forgotten() {
+        let cache = BlockCache::new(64 << 20);
+        let fill = |number| (0..20_000).for_each(|i| cache.insert(number, i, block(4000)));
+        cache.note_batch(60_000);
+        fill(1);
+        assert!(cache.used() > (64 << 20) - (8 << 20), "{}", cache.used());
+        cache.note_batch(2_000_000);
+        assert!(cache.used() <= (64 << 20) - BATCHES_BESIDE * 2_000_000, "{}", cache.used());
+        (0..10).for_each(|_| cache.forget_large_blocks());
+        fill(2);
+        assert!(cache.used() > (64 << 20) - (8 << 20), "{}", cache.used());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use mlua::{Function, Table, Value};
 
+use crate::commands::quoted_words;
 use crate::error::Result;
 use crate::scripting::engine::{invalid, lua_failure};
 use crate::scripting::lua_state::LuaState;
@@ -9,8 +10,9 @@ use crate::scripting::shebang::FLAGS;
 
 /// The name that Redis gives to libraries in error messages.
 const LIBRARY_NAME: &str = "@user_function";
-const BAD_NAME: &str = "ERR Library names can only contain letters, numbers, or underscores(_) and \
-                        must be at least one character long";
+/// Why a name of a library or function is refused.
+pub(in crate::scripting) const BAD_NAME: &str = "Library names can only contain letters, numbers, or \
+     underscores(_) and must be at least one character long";
 
 /// A library that was loaded into a Lua state.
 #[derive(Debug)]
@@ -30,6 +32,11 @@ pub(super) struct LibraryFunction {
 }
 
 impl LibraryFunction {
+    /// Whether this is its name. As in Redis, upper and lower case are the same.
+    pub(super) fn is(&self, name: &[u8]) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+    }
+
     /// Whether it promises not to write.
     pub(super) fn no_writes(&self) -> bool {
         self.flags.contains(&"no-writes")
@@ -52,8 +59,10 @@ pub(super) fn name_of(code: &[u8]) -> Result<(Vec<u8>, &[u8])> {
     let end = code.iter().position(|byte| *byte == b'\n');
     let end = end.ok_or_else(|| invalid("ERR Invalid library metadata"))?;
     let (line, rest) = code.split_at(end);
-    let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-    let engine = words.next().unwrap_or_default().get(2..).unwrap_or_default();
+    let words = quoted_words::split(line).filter(|words| !words.is_empty());
+    let words = words.ok_or_else(|| invalid("ERR Invalid library metadata"))?;
+    let (engine, words) = words.split_first().map_or((&[][..], &[][..]), |(it, rest)| (it, rest));
+    let engine = engine.get(2..).unwrap_or_default();
     let mut name = None;
     for word in words {
         match word.strip_prefix(b"name=") {
@@ -69,7 +78,7 @@ pub(super) fn name_of(code: &[u8]) -> Result<(Vec<u8>, &[u8])> {
     }
     let name = name.ok_or_else(|| invalid("ERR Library name was not given"))?;
     if !is_name(&name) {
-        return Err(invalid(BAD_NAME));
+        return Err(invalid(format!("ERR {BAD_NAME}")));
     }
     if !engine.eq_ignore_ascii_case(b"lua") {
         return Err(invalid(format!("ERR Engine '{}' not found", shown(engine))));
@@ -108,6 +117,7 @@ fn error_of(error: &Value) -> String {
     text.map_or_else(|| "ERR unknown error".to_owned(), |text| text.to_string_lossy())
 }
 
+/// The functions that a library has registered. The sandbox has checked their names and flags.
 fn functions(registered: &Table) -> Result<Vec<LibraryFunction>> {
     let failed = |error: mlua::Error| lua_failure(&error);
     let mut all: Vec<LibraryFunction> = Vec::new();
@@ -118,22 +128,11 @@ fn functions(registered: &Table) -> Result<Vec<LibraryFunction>> {
             Ok(value.map(|text| text.as_bytes().to_vec()))
         };
         let name = text("name")?.unwrap_or_default();
-        if !is_name(&name) {
-            return Err(invalid(format!("ERR Error registering functions: {BAD_NAME}")));
-        }
-        let mut flags = Vec::new();
         let given: Option<Table> = function.raw_get("flags").map_err(failed)?;
-        for flag in given.iter().flat_map(Table::sequence_values::<mlua::LuaString>) {
-            let flag = flag.map_err(failed)?;
-            let known = FLAGS.into_iter().find(|known| *known.as_bytes() == *flag.as_bytes());
-            let text = "ERR Error registering functions: ERR unknown flag given";
-            flags.push(known.ok_or_else(|| invalid(text))?);
-        }
-        if all.iter().any(|other| other.name == name) {
-            let text =
-                "ERR Error registering functions: ERR Function already exists in the library";
-            return Err(invalid(text));
-        }
+        let given = given.iter().flat_map(Table::sequence_values::<mlua::LuaString>);
+        let given = given.collect::<mlua::Result<Vec<_>>>().map_err(failed)?;
+        let known = |flag: &&'static str| given.iter().any(|it| *it.as_bytes() == *flag.as_bytes());
+        let flags = FLAGS.into_iter().filter(known).collect();
         let callback = function.raw_get("callback").map_err(failed)?;
         all.push(LibraryFunction { name, description: text("description")?, flags, callback });
     }

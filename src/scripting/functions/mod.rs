@@ -20,6 +20,7 @@ use crate::encoding::keys::{Space, meta_key};
 use crate::error::Result;
 use crate::keyspace::trees::META;
 use crate::txn::Tx;
+pub(super) use library::BAD_NAME;
 use library::{Library, LibraryFunction, load, name_of};
 
 /// The libraries that a Lua state has loaded.
@@ -75,6 +76,15 @@ fn with_libraries<T>(
     Ok(answer)
 }
 
+const NOT_FOUND: &str = "ERR Function not found";
+
+/// Returns an error if there is no function of this name.
+pub(super) fn find(tx: &Tx<'_>, state: &ScriptState, name: &[u8]) -> Result<()> {
+    let has = |library: &Library| library.functions.iter().any(|function| function.is(name));
+    let found = with_libraries(tx, state, |libraries| libraries.iter().any(has))?;
+    if found { Ok(()) } else { Err(invalid(NOT_FOUND)) }
+}
+
 /// Runs a function.
 pub(super) fn call(
     tx: &mut Tx<'_>,
@@ -85,17 +95,18 @@ pub(super) fn call(
     let mut lua = state.take(tx)?;
     refresh(tx, &mut lua)?;
     let mut all = lua.functions.libraries.iter().flat_map(|library| &library.functions);
-    let Some(function) = all.find(|function| function.name == name) else {
+    let Some(function) = all.find(|function| function.is(name)) else {
         state.put_back(lua);
-        return Err(invalid("ERR Function not found"));
+        return Err(invalid(NOT_FOUND));
     };
     let (no_writes, callback) = (function.no_writes(), function.callback.clone());
+    let name = String::from_utf8_lossy(&function.name).into();
     if call.read_only && !no_writes {
         state.put_back(lua);
         return Err(invalid("ERR Can not execute a script with write flag using *_ro command."));
     }
     let run = Run {
-        name: String::from_utf8_lossy(name).into(),
+        name,
         keys: call.keys,
         args: call.args,
         read_only: call.read_only || no_writes,
@@ -121,6 +132,17 @@ pub(super) fn command(tx: &mut Tx<'_>, state: &ScriptState, mut args: Args<'_>) 
     };
     if !fits {
         return Err(wrong_number(&format!("function|{name}")));
+    }
+    let most = match name {
+        "FLUSH" => 1,
+        "RESTORE" => 2,
+        _ => usize::MAX,
+    };
+    if args.len() > most {
+        let word = quoted(word);
+        return Err(invalid(format!(
+            "ERR unknown subcommand or wrong number of arguments for '{word}'. Try FUNCTION HELP."
+        )));
     }
     // Libraries are no keys, so no lock of a key keeps others from changing them.
     if matches!(name, "DELETE" | "FLUSH" | "LOAD" | "RESTORE") && tx.is_restartable() {
@@ -177,7 +199,7 @@ fn flush(tx: &mut Tx<'_>, args: &mut Args<'_>) -> Result<Reply> {
     let how = args.all();
     let known =
         |how: &[u8]| how.eq_ignore_ascii_case(b"ASYNC") || how.eq_ignore_ascii_case(b"SYNC");
-    if how.len() > 1 || !how.iter().all(|how| known(how)) {
+    if !how.iter().all(|how| known(how)) {
         return Err(invalid("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
     }
     store_codes(tx, &[]);
@@ -206,7 +228,7 @@ fn add(
     for other in codes.iter() {
         let other = load(&lua, other)?;
         let has = |function: &LibraryFunction| {
-            other.functions.iter().any(|known| known.name == function.name)
+            other.functions.iter().any(|known| known.is(&function.name))
         };
         if let Some(function) = library.functions.iter().find(|function| has(function)) {
             let name = String::from_utf8_lossy(&function.name).into_owned();
@@ -270,8 +292,10 @@ fn list(tx: &Tx<'_>, state: &ScriptState, args: &mut Args<'_>) -> Result<Reply> 
             return Err(invalid(format!("ERR Unknown argument {}", quoted(word))));
         }
     }
-    let wanted =
-        |library: &&Library| pattern.is_none_or(|pattern| glob::matches(pattern, &library.name));
+    // As in Redis, upper and lower case are the same.
+    let pattern = pattern.map(<[u8]>::to_ascii_lowercase);
+    let fits = |name: &[u8], pattern: &Vec<u8>| glob::matches(pattern, &name.to_ascii_lowercase());
+    let wanted = |library: &&Library| pattern.as_ref().is_none_or(|it| fits(&library.name, it));
     with_libraries(tx, state, |libraries| {
         let shown = libraries.iter().filter(wanted).map(|library| show(library, with_code));
         Reply::Array(shown.collect())

@@ -103,8 +103,11 @@ fn describe(out: &mut Writer<'_>, entry: &CommandEntry) {
     let flags = flags(entry);
     out.set(flags.len());
     flags.iter().for_each(|flag| out.status(flag));
-    let (first, last, step) = match entry.keys {
-        KeyPositions::Range { first, last, step } => (first, last, step),
+    let (first, last, step) = match (entry.keys, entry.name.as_str()) {
+        (KeyPositions::Range { first, last, step }, _) => (first, last, step),
+        // Shard channels are no keys, but clients of a cluster find their slot here.
+        (_, "spublish") => (1, 1, 1),
+        (_, "ssubscribe" | "sunsubscribe") => (1, -1, 1),
         _ => (0, 0, 0),
     };
     for number in [first as i64, last as i64, step as i64] {
@@ -152,7 +155,9 @@ fn getkeys(call: &mut Call<'_, '_>) {
         return call.out.error("ERR Invalid number of arguments specified for command");
     }
     let keys = entry.keys_in(argv);
-    if keys.is_empty() {
+    // Scripts need no keys.
+    let is_script = matches!(entry.kind, CommandKind::Store(info) if info.is_script());
+    if keys.is_empty() && !is_script {
         return call.out.error("ERR Invalid arguments specified for command");
     }
     call.out.array(keys.len());

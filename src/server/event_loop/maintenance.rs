@@ -7,9 +7,12 @@ use super::{EventLoop, TICK};
 use crate::server::client::CloseState;
 use crate::server::client_list::ClientInfo;
 use crate::server::connection::Connection;
+use crate::tls::ClientFault;
 
 /// A connection frees its buffers after this many idle milliseconds.
 const IDLE_BUFFERS_MS: u64 = 2000;
+/// A client has this many milliseconds for the handshake of TLS, or as many as it may be idle.
+const HANDSHAKE_MS: u64 = 10_000;
 /// Memory is checked after buffers have grown by one of this many parts of their limit.
 const GROWTH_PARTS: usize = 32;
 /// A round frees at most this much of the transactions of clients that are gone, and one chunk more.
@@ -27,6 +30,7 @@ impl EventLoop {
     fn check_idle(&mut self) {
         let (now_ms, limit_ms) =
             (self.server.now_ms(), self.server.settings.idle_limit_s().saturating_mul(1000));
+        let handshake_ms = if limit_ms > 0 { limit_ms.min(HANDSHAKE_MS) } else { HANDSHAKE_MS };
         let mut over = Vec::new();
         for (slot, connection) in self.connections.iter_mut().enumerate() {
             let Some(connection) = connection else { continue };
@@ -38,7 +42,13 @@ impl EventLoop {
             let client = &connection.client;
             let is_waiting =
                 client.blocked.is_some() || client.is_subscribed() || connection.is_ready;
-            if limit_ms > 0 && idle > limit_ms && !is_waiting {
+            if connection.is_handshake_overdue(now_ms, handshake_ms) {
+                let address = &connection.client.info.address;
+                let why = format!("it has not finished the TLS handshake in {handshake_ms} ms");
+                self.server.note_tls_fault(address, ClientFault::Other, &why);
+                connection.client.close_state = CloseState::Now;
+                over.push(slot);
+            } else if limit_ms > 0 && idle > limit_ms && !is_waiting {
                 connection.client.close_state = CloseState::Now;
                 over.push(slot);
             }
@@ -104,6 +114,7 @@ impl EventLoop {
     pub(super) fn close(&mut self, slot: usize, mut connection: Box<Connection>) {
         self.abandoned.extend(connection.client.session.abandon_queue());
         let id = connection.client.id();
+        connection.stream.finish();
         connection.stream.deregister(self.poll.registry());
         self.server.clients.remove(id);
         if connection.client.monitors {

@@ -21,6 +21,13 @@ impl Tx<'_> {
         (self.script_start, self.restartable) = (Some(start), restartable);
     }
 
+    /// Gives a script that only reads the time that it may take.
+    pub(crate) fn limit_script(&mut self, budget: Duration) {
+        let start =
+            ScriptStart { seed: self.store.random_seed(), now: self.now, budget: Some(budget) };
+        self.start_script(start, false);
+    }
+
     /// The seed of a script's random numbers.
     pub(crate) fn script_seed(&self) -> u64 {
         self.script_start.map_or_else(|| self.store.random_seed(), |start| start.seed)

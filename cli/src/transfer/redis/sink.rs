@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use lsmkv::{Address, Reply};
+use lsmkv::{Address, Options, Reply};
 
 use super::info::run_id;
 use super::words;
@@ -34,8 +34,12 @@ pub(crate) struct RedisSink {
 }
 
 impl RedisSink {
-    pub(crate) fn new(address: &Address, interrupt: &Interrupt) -> Result<Self, Failure> {
-        let mut client = RedisClient::connect(address, interrupt)?;
+    pub(crate) fn new(
+        address: &Address,
+        options: &Options,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Failure> {
+        let mut client = RedisClient::connect(address, options, interrupt)?;
         let run_id = run_id(&mut client)?;
         // Servers before 5.0 do not know CLIENT ID, and some forbid it.
         client.send(words(&[b"CLIENT", b"ID"]))?;

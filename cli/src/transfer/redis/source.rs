@@ -9,7 +9,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use bytes::Bytes;
-use lsmkv::{Address, Reply};
+use lsmkv::{Address, Options, Reply};
 
 use super::info::{populated, run_id};
 use super::words;
@@ -73,10 +73,11 @@ enum CollectionKind {
 impl RedisSource {
     pub(crate) fn new(
         address: &Address,
+        options: &Options,
         state: Option<&ResumePoint>,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        let mut client = RedisClient::connect(address, interrupt)?;
+        let mut client = RedisClient::connect(address, options, interrupt)?;
         let run_id = run_id(&mut client)?;
         let state = state.filter(|state| state.run_id == run_id);
         let (mut databases, expected) = populated(&mut client, address.database)?;

@@ -1,8 +1,8 @@
-//! Inline requests: a line of words as a person types it, with quotes and escapes.
+//! A line of words with quotes and escapes: inline requests, and the first lines of scripts.
 
 /// Splits a line into words; `None` if a quote is not closed or not followed by a blank. As in
 /// Redis, a zero byte ends the line.
-pub fn split(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+pub(crate) fn split(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
     let mut words = Vec::new();
     let mut rest = line.trim_ascii_start();
