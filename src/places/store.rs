@@ -19,6 +19,8 @@ use crate::txn::Db;
 /// The pauses between attempts to find the holder: the first one, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+/// The longest search where calls have no limit: a day.
+const LONGEST_SEARCH_MS: u64 = 86_400_000;
 
 /// A store that several processes have open. Commands run in the process that holds it: this one or
 /// another, which takes over when the holder ends.
@@ -116,7 +118,7 @@ impl SharedStore {
     }
 
     fn find_holder(&self) -> Result<()> {
-        self.run(|seat| match seat {
+        self.run_within(self.sharing.options.connect_timeout_ms, |seat| match seat {
             Seat::Here(_) => Ok(()),
             Seat::There(remote) => remote.attempt_greeting(),
         })
@@ -243,6 +245,16 @@ impl SharedStore {
     /// Calls `attempt` where the store is, and again elsewhere while the holder is gone.
     pub(crate) fn run<T>(
         &self,
+        attempt: impl FnMut(Seat<'_>) -> std::result::Result<T, Unanswered>,
+    ) -> Result<T> {
+        self.run_within(self.sharing.call_limit_ms(), attempt)
+    }
+
+    /// Calls `attempt` as [`SharedStore::run`] does, and looks for a holder for at most `limit`
+    /// milliseconds.
+    fn run_within<T>(
+        &self,
+        limit: u64,
         mut attempt: impl FnMut(Seat<'_>) -> std::result::Result<T, Unanswered>,
     ) -> Result<T> {
         let mut search: Option<Search> = None;
@@ -255,7 +267,6 @@ impl SharedStore {
                 Ok(answer) => return Ok(answer),
                 Err(Unanswered::Failed(error)) => return Err(self.told(error)),
                 Err(Unanswered::Gone(error)) => {
-                    let limit = self.sharing.options.connect_timeout_ms;
                     let search = search.get_or_insert_with(|| Search::begin(limit));
                     if !self.sharing.try_to_hold()? {
                         search.pause().map_err(|()| self.sharing.nobody(limit, &error))?;
@@ -308,6 +319,17 @@ impl Sharing {
         }
     }
 
+    /// The milliseconds that a call looks for a holder. Another process that has the lock may be
+    /// recovering a large store. One that cannot hold it waits for others to do so, which may be
+    /// nobody.
+    fn call_limit_ms(&self) -> u64 {
+        match (self.may_hold, self.options.reply_timeout_ms) {
+            (false, _) => self.options.connect_timeout_ms,
+            (true, 0) => LONGEST_SEARCH_MS,
+            (true, limit) => limit.max(self.options.connect_timeout_ms),
+        }
+    }
+
     fn closed(&self) -> std::sync::MutexGuard<'_, bool> {
         self.closed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -316,8 +338,8 @@ impl Sharing {
     fn nobody(&self, limit: u64, error: &Error) -> Error {
         if self.may_hold {
             let text = format!(
-                "another process has the store open and serves it to nobody within {limit} ms: does it \
-                 open it with shared=on?"
+                "another process has the store open and served it to nobody within {limit} ms: it did not \
+                 open it with shared=on, or still recovers it"
             );
             return error.wrap(ErrorKind::Busy, text);
         }
