@@ -26,7 +26,6 @@ mod places;
 mod resp;
 #[cfg(feature = "scripting")]
 mod scripts;
-#[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "places use the rest"))]
 mod sequence;
 mod server;
 #[cfg(feature = "remote")]
