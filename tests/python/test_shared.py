@@ -41,6 +41,49 @@ def _forked(body):
         os._exit(code)
 
 
+def _master_without_store(path):
+    """A master that never opens a store, and workers that open it themselves; one of them is killed."""
+    test = Shared()
+
+    def worker():
+        own = lsmkv.open(path, shared=True)
+        own.sadd("ready", os.getpid())
+        while own.get("stop") is None:
+            try:
+                own.incr("n:%d" % os.getpid())
+            except lsmkv.IOError as error:
+                # The holder was killed during the call.
+                assert "may or may not have run" in str(error), error
+            time.sleep(0.001)
+        own.close()
+
+    workers = [_forked(worker) for _ in range(3)]
+    lock = os.path.join(path, "LOCK")
+
+    def holder():
+        try:
+            with open(lock) as file:
+                return int(file.read() or 0)
+        except FileNotFoundError:
+            return 0
+
+    test.eventually(lambda: holder() in workers)
+    mine = lsmkv.open(path, shared=True)
+    test.eventually(lambda: mine.scard("ready") == 3)
+    killed = holder()
+    os.kill(killed, signal.SIGKILL)
+    test.assertEnds(killed, -signal.SIGKILL)
+    rest = [child for child in workers if child != killed]
+    before = [int(mine.get("n:%d" % child) or 0) for child in rest]
+    test.eventually(
+        lambda: all(int(mine.get("n:%d" % child) or 0) > n for child, n in zip(rest, before))
+    )
+    mine.set("stop", "1")
+    for child in rest:
+        test.assertEnds(child)
+    mine.close()
+
+
 class Shared(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -136,44 +179,12 @@ class Shared(unittest.TestCase):
 
     def test_workers_that_open_the_store_themselves_take_over_from_each_other(self):
         """gunicorn without --preload: a worker that is killed is followed by another."""
-
-        def worker():
-            own = lsmkv.open(self.path, shared=True)
-            own.sadd("ready", os.getpid())
-            while own.get("stop") is None:
-                try:
-                    own.incr("n:%d" % os.getpid())
-                except lsmkv.IOError as error:
-                    # The holder was killed during the call.
-                    assert "may or may not have run" in str(error), error
-                time.sleep(0.001)
-            own.close()
-
-        workers = [_forked(worker) for _ in range(3)]
-        lock = os.path.join(self.path, "LOCK")
-
-        def holder():
-            try:
-                with open(lock) as file:
-                    return int(file.read() or 0)
-            except FileNotFoundError:
-                return 0
-
-        self.eventually(lambda: holder() in workers)
-        mine = lsmkv.open(self.path, shared=True)
-        self.eventually(lambda: mine.scard("ready") == 3)
-        killed = holder()
-        os.kill(killed, signal.SIGKILL)
-        self.assertEnds(killed, -signal.SIGKILL)
-        rest = [child for child in workers if child != killed]
-        before = [int(mine.get("n:%d" % child) or 0) for child in rest]
-        self.eventually(
-            lambda: all(int(mine.get("n:%d" % child) or 0) > n for child, n in zip(rest, before))
-        )
-        mine.set("stop", "1")
-        for child in rest:
-            self.assertEnds(child)
-        mine.close()
+        # A new process: other tests of this one may have left a store open.
+        spawned = multiprocessing.get_context("spawn")
+        master = spawned.Process(target=_master_without_store, args=(self.path,))
+        master.start()
+        master.join()
+        self.assertEqual(master.exitcode, 0)
 
     def test_multiprocessing_by_fork_and_by_spawn(self):
         for method in ("fork", "spawn"):
