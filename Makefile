@@ -24,7 +24,7 @@ CFLAGS ?= -O2
 CXXFLAGS ?= -O2
 INCLUDES := -Iinclude -Ibindings/cpp
 
-.PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server bench-remote \
+.PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server bench-remote bench-messages \
 	torture loom shuttle miri sanitizers coverage fuzz deny generate install uninstall clean setup \
 	figures compat latency memory-serve pauses ranks siege places cluster \
 	instructions instructions-accept
@@ -113,8 +113,8 @@ compat: setup shared cli
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/compat/run.py --cache $(TARGET)/compat --lsmkv $(PROGRAM) \
 		--library $(SHARED) --write
 
-# Runs the programs of every binding on a server of ours, on a redis-server and on a cluster, and writes
-# what these do not offer to docs/SCALING.md.
+# Runs the programs of every binding on a store that another process holds, on a server of ours, on a
+# redis-server and on a cluster, and writes what these do not offer to docs/SCALING.md.
 places:
 	$(CARGO) build -p lsmkv-cli
 	LSMKV_PLACES=write $(CARGO) test -p lsmkv -p lsmkv-cli --test remote places
@@ -146,8 +146,17 @@ bench-commits:
 bench-server: cli
 	bench/server.sh $(PROGRAM)
 
-# What a remote store costs beside the bare redis crate, and serving from within a program beside
-# `lsmkv serve`: ratios, which fail above 1.3 and below 0.9.
+# Scripts, messages and waits beside redis-server: a table for docs/SCRIPTING.md and docs/MESSAGES.md.
+MESSAGES := $(TARGET)/messages
+bench-messages: shared cli
+	mkdir -p $(MESSAGES)
+	$(CC) $(CFLAGS) -std=c99 $(INCLUDES) bench/messages/messages.c -o $(MESSAGES)/messages \
+		-L$(dir $(SHARED)) -llsmkv -lpthread
+	LD_LIBRARY_PATH=$(dir $(SHARED)) bench/messages.sh $(PROGRAM) $(MESSAGES)/messages
+
+# What a remote store costs beside the bare redis crate, serving from within a program beside `lsmkv serve`,
+# and a client of a shared store beside one of redis-server: ratios, which fail above 1.3, below 0.9 and
+# below 0.9.
 bench-remote: cli
 	CARGO_TARGET_DIR=$(TARGET)/bench-remote $(CARGO) run --release --locked \
 		--manifest-path bench/remote/Cargo.toml -- $(PROGRAM)
@@ -202,7 +211,8 @@ cluster: setup
 		--nocapture
 torture-kill:
 	LSMKV_KILLS=$(or $(N),100000) $(LONG) kill
-# Eight processes share a store, and the holder is killed every second.
+# Eight processes share a store, and the holder is killed every second; one of the others must take over
+# within half a second and the time of its recovery.
 shared-kill:
 	LSMKV_SHARED_PROCESSES=8 LSMKV_SHARED_COMMANDS=$(or $(N),1000000) LSMKV_SHARED_KILL_MS=1000 \
 		$(LONG) shared kills -- --nocapture
@@ -229,7 +239,7 @@ miri:
 sanitizers:
 	TARGET=$(TARGET) CARGO="$(CARGO)" scripts/sanitizers.sh
 
-# Lines of src/ that the tests of the library run, by directory.
+# Lines of src/ that the tests of the library and of the server run, by directory.
 coverage:
 	TARGET=$(TARGET) CARGO="$(CARGO)" scripts/coverage.sh
 

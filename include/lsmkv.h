@@ -812,7 +812,8 @@ LSMKV_API lsmkv_status lsmkv_close(lsmkv_db *db, lsmkv_err *err);
 /*
  Makes a snapshot: a read-only handle on the store as it is now. Until *out is closed, the space
  of data deleted later is not reclaimed. On a snapshot it returns another handle on that
- snapshot.
+ snapshot. The process that holds a shared store keeps the snapshots of the others; when it ends,
+ their calls return IO.
 
  OK; MISUSE: out is NULL; UNSUPPORTED: on a transaction or a batch; any of a read.
  */
@@ -854,7 +855,9 @@ LSMKV_API lsmkv_status lsmkv_session(lsmkv_db *db, lsmkv_db **out, lsmkv_err *er
 /*
  Begins a transaction. Commands on *out see the store as it is now, plus the transaction's own
  writes. Others see nothing of it before lsmkv_commit. One thread at a time may use *out. Close
- it with lsmkv_close, which rolls back what was not committed.
+ it with lsmkv_close, which rolls back what was not committed. The process that holds a shared
+ store keeps the transactions of the others; when it ends, their calls return IO, and nothing of
+ them was committed.
 
  OK; MISUSE: out is NULL; UNSUPPORTED: on a snapshot, a transaction or a batch; any of a read.
  */
@@ -866,7 +869,9 @@ LSMKV_API lsmkv_status lsmkv_begin(lsmkv_db *db, lsmkv_db **out, lsmkv_err *err)
 
  OK; CONFLICT: another commit changed a key that the transaction read or wrote, and nothing was
  written: begin again; UNSUPPORTED: neither a transaction nor a batch; for a batch also the
- statuses of its commands: then nothing was written, and err names the command; any of a write.
+ statuses of its commands: then nothing was written, and err names the command; of a shared store
+ also IO, TIMEOUT: the process that holds it ended or is silent, and err says whether anything may
+ have been written; any of a write.
  */
 LSMKV_API lsmkv_status lsmkv_commit(lsmkv_db *db, lsmkv_err *err);
 
@@ -889,7 +894,8 @@ LSMKV_API lsmkv_status lsmkv_commit_async(lsmkv_db *db, uint64_t *ticket, lsmkv_
 /*
  Waits until the writes of a ticket are durable, in any sync mode, for at most timeout_ms
  milliseconds; 0 does not wait. It requests a sync if none is running. If another thread closes
- the store, the wait ends at once, or after the sync that this call itself runs.
+ the store, the wait ends at once, or after the sync that this call itself runs. When another
+ process takes a shared store over, all earlier tickets are durable.
 
  OK: durable; TIMEOUT: not yet; CLOSED: the store was closed before the writes were known to be
  durable; they are durable if that lsmkv_close returns OK; INVALID: no such ticket; DEGRADED, IO:
@@ -4239,7 +4245,9 @@ lsmkv_status lsmkv_script_load(lsmkv_db *db,
  is now; later writes do not show. NULL for lo or hi leaves that end open. Flags:
  LSMKV_ITER_REVERSE, LSMKV_ITER_VALUES, LSMKV_ITER_NO_FILL. Free *out with lsmkv_iter_free. Until
  it reaches its end or is freed, it keeps the files that it reads, and in memory what was not yet in
- files when it began: at most three eighths of memory_budget, or three times write_buffer.
+ files when it began: at most three eighths of memory_budget, or three times write_buffer. The
+ process that holds a shared store keeps that for the others; when it ends, their iterators return
+ IO.
 
  OK; MISUSE: out is NULL; INVALID: a flag; any of a read.
  */

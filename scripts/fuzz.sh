@@ -27,12 +27,18 @@ for name in "${targets[@]}"; do
     max_len=65536
     more=()
     build=()
+    unset ASAN_OPTIONS LSMKV_FUZZ_RECORD
     case $name in
     commands | store_directory)
-        # Whole stores run in these: short inputs, and nothing but coverage is traced.
-        max_len=1500
+        # Whole stores run in these: short inputs, nothing but coverage is traced, and not how often.
+        # The sanitizer remembers neither who allocated a block nor much of what was freed.
+        max_len=${MAX_LEN:-400}
         build=(--no-trace-compares)
-        more=(-entropic=0)
+        more=(-entropic=0 -reduce_inputs=0 -use_counters=0)
+        export ASAN_OPTIONS=malloc_context_size=0:quarantine_size_mb=8:max_malloc_fill_size=0
+        ASAN_OPTIONS+=:detect_stack_use_after_return=0:intercept_memcmp=0
+        # The inputs of the pair of stores that fails, in one.
+        export LSMKV_FUZZ_RECORD=$work/artifacts/$name/record
         ;;
     esac
     # A single allocation beyond 256 MiB is a failure: no input has over 64 KiB.

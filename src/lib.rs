@@ -48,6 +48,8 @@ mod messages;
 mod options;
 #[cfg(all(feature = "remote", feature = "server"))]
 mod places;
+#[doc(hidden)]
+pub mod rdb;
 mod reclaim;
 #[cfg(feature = "remote")]
 mod remote;
@@ -77,7 +79,9 @@ pub use keyspace::limits::Limits;
 pub use messages::{OutputLimits, TrackingCounts, normalized_event_classes};
 pub use options::{ClientCertificates, Compression, Description, Options, SyncMode};
 #[cfg(all(feature = "remote", feature = "server"))]
-pub use places::{SharedBatch, SharedSession, SharedStore};
+pub use places::{
+    SharedBatch, SharedIter, SharedSession, SharedStore, SharedTransaction, SharedView,
+};
 #[cfg(feature = "remote")]
 pub use remote::{Address, Endpoint, Place, Remote, RemoteBatch, RemoteSession};
 #[cfg(feature = "server")]

@@ -10,6 +10,9 @@ mod value;
 use crate::error::{Error, ErrorKind, Result};
 use value::{Rule, Value};
 
+/// A fuzzer may do the work of the background threads in its own.
+const FEWEST_THREADS: u64 = if cfg!(feature = "fuzzing") { 0 } else { 1 };
+
 /// When writes are flushed to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncMode {
@@ -127,7 +130,7 @@ options! {
     /// others on a socket in its directory; when it ends, another one takes over.
     shared: bool = false, Rule::Choice;
     /// Threads for compaction, beside the one that flushes.
-    background_threads: u32 = 1, Rule::Count(1, 64);
+    background_threads: u32 = 1, Rule::Count(FEWEST_THREADS, 64);
     /// Longest key accepted.
     max_key_bytes: u64 = 512 * MIB, Rule::Size(1, 512 * MIB);
     /// Longest value accepted.

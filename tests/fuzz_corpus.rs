@@ -8,6 +8,12 @@
     reason = "a test may"
 )]
 
+#[path = "fuzz/src/damage.rs"]
+#[allow(unreachable_pub, reason = "the fuzz targets use it from another package")]
+mod damage;
+#[path = "fuzz/src/pairs.rs"]
+#[allow(unreachable_pub, reason = "the fuzz targets use it from another package")]
+mod pairs;
 #[path = "fuzz/src/targets.rs"]
 #[allow(unreachable_pub, reason = "the fuzz targets use it from another package")]
 mod targets;
@@ -33,10 +39,10 @@ fn records_and_keys() {
 
 #[test]
 fn commands_in_two_stores() {
-    replay("commands", targets::commands);
+    replay("commands", pairs::commands);
 }
 
 #[test]
 fn damaged_stores() {
-    replay("store_directory", targets::store_directory);
+    replay("store_directory", damage::store_directory);
 }

@@ -3,6 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
 #![allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "a test may")]
 
+use std::path::Path;
+use std::sync::Arc;
+
+use lsmkv::engine::{FaultFs, MemFs};
+use lsmkv::io::clock::RealClock;
 use lsmkv::types::{ExpireIf, KeyRange};
 use lsmkv::{Db, Options, Type};
 
@@ -111,6 +116,52 @@ fn a_question_reads_the_record_and_the_chunks_it_is_about() {
     assert!(chunks <= 1, "{chunks}");
     let [_, chunks] = blocks(&db, || assert_eq!(db.get(b"s").unwrap().unwrap(), value));
     assert!((2000..2100).contains(&chunks), "{chunks} for 2048 chunks");
+}
+
+/// The first look after a reopen opened the table that has the record, and read its footer,
+/// properties, index, filter and block one by one.
+#[test]
+fn the_first_question_after_a_reopen_finds_a_small_table_in_memory() {
+    let fs = FaultFs::new(Arc::new(MemFs::new()));
+    let open = || {
+        let options = Options { ttl_cleaner_interval_s: 0, ..Options::default() };
+        Db::open_on(Arc::new(fs.clone()), Path::new("/db"), options, Arc::new(RealClock)).unwrap()
+    };
+    let db = open();
+    db.set(b"s", &filled(1 << 20)).unwrap();
+    db.compact().unwrap();
+    db.close().unwrap();
+    let questions: [fn(&Db); 4] = [
+        |db| assert_eq!(db.exists(&[b"s"]).unwrap(), 1),
+        |db| assert_eq!(db.pttl(b"s").unwrap(), -1),
+        |db| assert_eq!(db.kind(b"s").unwrap(), Some(Type::String)),
+        |db| assert_eq!(db.strlen(b"s").unwrap(), 1 << 20),
+    ];
+    for question in questions {
+        let db = open();
+        fs.reset();
+        question(&db);
+        let calls: Vec<String> = (1..=fs.calls()).map(|call| fs.describe(call)).collect();
+        assert!(!calls.iter().any(|call| call.contains(".table")), "{calls:?}");
+        db.close().unwrap();
+    }
+}
+
+/// LCS read both values before it compared their lengths with its limit, and made a row of the table
+/// for a string that is compared with none.
+#[test]
+fn lcs_of_strings_that_are_too_long_reads_none_of_them() {
+    let (_dir, db) = open();
+    for key in [b"a", b"b"] {
+        db.set(key, &filled(8 << 20)).unwrap();
+    }
+    db.compact().unwrap();
+    let [_, chunks] = blocks(&db, || {
+        let error = db.lcs(b"a", b"b").unwrap_err();
+        assert!(error.message().contains("Insufficient memory"), "{error}");
+        assert_eq!(db.lcs(b"a", b"none").unwrap().text, b""[..]);
+    });
+    assert_eq!(chunks, 0);
 }
 
 /// A large value goes to the store in commits of a megabyte, and comes back in one copy.

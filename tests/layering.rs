@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 
 /// What a layer may import, beside itself. `engine!` is the engine's facade: items that stand at
 /// the root of `engine`, not its modules.
-const TABLE: [(&str, &[&str]); 20] = [
+const TABLE: [(&str, &[&str]); 21] = [
     ("sync", &[]),
     ("error", &[]),
     ("options", &["error"]),
     ("tls", &["error", "options"]),
-    ("io", &[]),
+    ("io", &["sync::descriptors"]),
     ("engine", &["io", "sync", "error", "options"]),
     ("encoding", &["io::codec", "error"]),
     ("keyspace", &["encoding", "engine!", "io::clock", "error", "options"]),
@@ -56,7 +56,8 @@ const TABLE: [(&str, &[&str]); 20] = [
     ),
     // The root names the script engine, so that commands need not know the layer above them.
     ("commands", &["types", "txn", "messages", "error", "options", "SCRIPT_ENGINE"]),
-    ("scripting", &["commands", "types", "txn", "keyspace", "encoding", "error", "options"]),
+    ("rdb", &[]),
+    ("scripting", &["commands", "types", "txn", "keyspace", "encoding", "rdb", "error", "options"]),
     ("remote", &["commands", "keyspace::limits", "tls", "sync", "error", "options"]),
     ("resp", &["commands", "error"]),
     (
@@ -72,6 +73,7 @@ const TABLE: [(&str, &[&str]); 20] = [
             "server",
             "remote",
             "commands",
+            "types",
             "txn",
             "messages",
             "keyspace::limits",

@@ -10,6 +10,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use lsmkv::types::KeyRange;
 use lsmkv::{Db, Options};
 
 const MIB: u64 = 1 << 20;
@@ -128,6 +129,35 @@ fn child() {
             }
             report("with snapshots");
         }
+        "held snapshots" => {
+            let mut snapshots = Vec::new();
+            for i in 0..900_000u32 {
+                db.set(&key(i), &[7; 400]).unwrap();
+                if i % 180 == 0 {
+                    snapshots.push((i, db.snapshot().unwrap()));
+                }
+            }
+            report("with snapshots");
+            for (i, snapshot) in snapshots.iter().step_by(1000) {
+                assert!(snapshot.get(&key(*i)).unwrap().is_some());
+                assert!(snapshot.get(&key(*i + 1)).unwrap().is_none());
+            }
+        }
+        "held iterators" => {
+            let mut iterators = Vec::new();
+            for i in 0..900_000u32 {
+                db.set(&key(i), &[7; 400]).unwrap();
+                if i % 9000 == 0 {
+                    let mut iterator = db.iter(KeyRange::default()).unwrap();
+                    assert_eq!(iterator.next().unwrap().unwrap().key, key(0));
+                    iterators.push((i, iterator));
+                }
+            }
+            report("with iterators");
+            for (i, iterator) in iterators.into_iter().step_by(30) {
+                assert_eq!(iterator.map(Result::unwrap).count(), i as usize);
+            }
+        }
         other => panic!("no story {other}"),
     }
     report("at the end");
@@ -143,6 +173,16 @@ fn assert_within(name: &str, limit: u64) {
 fn many_small_values_and_snapshots_stay_within_the_budget() {
     assert_within("tiny values", BUDGET);
     assert_within("snapshots", BUDGET);
+}
+
+#[test]
+fn thousands_of_snapshots_take_little_beside_writes() {
+    assert_within("held snapshots", 2 * BUDGET);
+}
+
+#[test]
+fn iterators_that_are_held_take_little_beside_writes() {
+    assert_within("held iterators", 2 * BUDGET);
 }
 
 /// The bug: an answer of 1 KiB pinned its memtable, and 100 of them took 849 MiB.

@@ -248,13 +248,19 @@ fn a_read_that_fails_in_the_middle_leaves_an_error_and_nothing_of_the_reply() {
             let db = open();
             let mut pieces = Pieces::default();
             pieces.status("before");
+            let struck = fs.struck().len();
             fs.arm(
                 Fault::once(fs.calls() + 1 + skipped, Effect::Errno(EIO)).only(&[CallClass::Read]),
             );
             let done = db.command_into(&argv(line), &mut pieces);
+            let struck = fs.struck().len() > struck;
             fs.disarm();
             let Err(error) = done else {
                 assert_eq!(pieces.all.split_off(1), expected, "{line}");
+                // The tail of a table is read again in smaller parts.
+                if struck {
+                    continue;
+                }
                 break;
             };
             assert_eq!(error.os_errno(), EIO, "{line}: {error}");

@@ -42,13 +42,24 @@ impl Entry {
 
     /// Runs the command and returns its reply.
     pub(crate) fn run(&self, tx: &mut Tx<'_>, args: Args<'_>) -> Result<Reply> {
+        self.run_short(tx, args, None).map(|reply| reply.unwrap_or(Reply::Nil))
+    }
+
+    /// Runs the command and returns its reply; `None` if that is a string in chunks of more than
+    /// `longest` bytes.
+    pub(crate) fn run_short(
+        &self,
+        tx: &mut Tx<'_>,
+        args: Args<'_>,
+        longest: Option<usize>,
+    ) -> Result<Option<Reply>> {
         tx.set_reads(self.command.access == Access::Read);
         match self.run {
-            Run::Reply(run) => run(tx, args),
+            Run::Reply(run) => run(tx, args).map(Some),
             Run::Stream(run) => {
-                let mut builder = ReplyBuilder::default();
+                let mut builder = ReplyBuilder::up_to(longest);
                 run(tx, args, &mut builder)?;
-                Ok(builder.finish())
+                Ok(builder.finish_short())
             }
         }
     }

@@ -21,6 +21,7 @@ mod reply;
 mod reply_builder;
 mod schema;
 mod script_calls;
+pub(crate) mod script_log;
 pub(crate) mod scripts;
 pub(crate) mod session;
 mod sink;

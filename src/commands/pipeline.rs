@@ -7,9 +7,12 @@ use super::dispatch::{as_reply, find, fits, name_of, refuse_session, unknown};
 use super::entry::Entry;
 use super::prefetch::prefetch;
 use super::reply::Reply;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Db;
 use crate::txn::Tx;
+
+/// The longest string that is a reply beside others.
+const LONGEST_TOGETHER: usize = 1 << 20;
 
 /// A command, or the error reply for one that cannot run.
 enum Step<'a> {
@@ -49,12 +52,13 @@ impl Db {
         let step = |command| self.step(command);
         let steps = commands.iter().map(|c| step(c.as_ref())).collect::<Result<Vec<_>>>()?;
         let mut go_on = go_on;
-        self.run_steps(&steps, |reply, _| go_on(reply))
+        self.run_steps(&steps, None, |reply, _| go_on(reply))
     }
 
     /// Runs commands whose entries are known, and stops after the first reply for which `go_on`
     /// returns false. `go_on` also receives the number of bytes written so far, which stay in
-    /// memory until the commit.
+    /// memory until the commit. Fails as a whole, and changes nothing, if the reply of a command is a
+    /// string in chunks of more than a megabyte: such a command is to run by itself.
     pub fn run_calls(
         &self,
         calls: &[Call<'_>],
@@ -62,12 +66,13 @@ impl Db {
     ) -> Result<Vec<Reply>> {
         let steps = calls.iter().map(|call| self.bound(call.entry, call.argv));
         let steps = steps.collect::<Result<Vec<_>>>()?;
-        self.run_steps(&steps, go_on)
+        self.run_steps(&steps, Some(LONGEST_TOGETHER), go_on)
     }
 
     fn run_steps(
         &self,
         steps: &[Step<'_>],
+        longest: Option<usize>,
         mut go_on: impl FnMut(&Reply, usize) -> bool,
     ) -> Result<Vec<Reply>> {
         let commands: Vec<&BoundCommand<'_>> = steps.iter().filter_map(Step::command).collect();
@@ -75,7 +80,10 @@ impl Db {
             prefetch(tx, &commands);
             let mut replies = Vec::with_capacity(steps.len());
             for step in steps {
-                let reply = step.run(tx)?;
+                let Some(reply) = step.run(tx, longest)? else {
+                    let text = "a reply is too long to come with others";
+                    return Err(Error::new(ErrorKind::TooLarge, text));
+                };
                 let ends = !go_on(&reply, tx.pending_bytes());
                 replies.push(reply);
                 if ends {
@@ -117,14 +125,16 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Runs the command. An error of the command becomes its reply and changes nothing.
-    fn run(&self, tx: &mut Tx<'_>) -> Result<Reply> {
+    /// Runs the command. An error of the command becomes its reply and changes nothing. `None`: the
+    /// reply is a string of more than `longest` bytes.
+    fn run(&self, tx: &mut Tx<'_>, longest: Option<usize>) -> Result<Option<Reply>> {
         match self {
             Self::Runs(BoundCommand { entry, argv, .. }) => {
                 let args = Args::new(argv.get(1..).unwrap_or_default());
-                tx.attempt(|tx| entry.run(tx, args)).or_else(as_reply)
+                tx.attempt(|tx| entry.run_short(tx, args, longest))
+                    .or_else(|error| as_reply(error).map(Some))
             }
-            Self::Refused(reply) => Ok(reply.clone()),
+            Self::Refused(reply) => Ok(Some(reply.clone())),
         }
     }
 }

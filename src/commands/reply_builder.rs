@@ -10,6 +10,10 @@ use super::sink::{Head, ReplySink};
 pub(crate) struct ReplyBuilder {
     /// Complete replies, and heads whose replies follow.
     parts: Vec<Part>,
+    /// The length of the longest string that may be the whole reply; `None`: any.
+    longest: Option<usize>,
+    /// Whether a longer one was left out.
+    has_left_out: bool,
 }
 
 #[derive(Debug)]
@@ -19,10 +23,27 @@ enum Part {
 }
 
 impl ReplyBuilder {
+    /// Returns the reply that `write` writes; nil if it writes none.
+    pub(crate) fn collect<E>(write: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<Reply, E> {
+        let mut builder = Self::default();
+        write(&mut builder)?;
+        Ok(builder.finish())
+    }
+
+    /// Leaves out a reply that is a string in chunks longer than `longest`.
+    pub(crate) fn up_to(longest: Option<usize>) -> Self {
+        Self { longest, ..Self::default() }
+    }
+
     /// Returns the reply that was written; nil if none was.
     pub(crate) fn finish(self) -> Reply {
         let mut parts = self.parts.into_iter();
         reply(&mut parts).unwrap_or(Reply::Nil)
+    }
+
+    /// Returns the reply that was written, unless it was left out.
+    pub(crate) fn finish_short(self) -> Option<Reply> {
+        (!self.has_left_out).then(|| self.finish())
     }
 
     fn push(&mut self, reply: Reply) {
@@ -54,6 +75,12 @@ fn pairs(parts: &mut impl Iterator<Item = Part>, len: usize) -> Vec<(Reply, Repl
 }
 
 impl ReplySink for ReplyBuilder {
+    fn leaves_out(&mut self, len: usize) -> bool {
+        let is_long = self.longest.is_some_and(|longest| len > longest);
+        self.has_left_out |= is_long;
+        is_long
+    }
+
     fn nil(&mut self) {
         self.push(Reply::Nil);
     }

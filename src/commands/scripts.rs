@@ -11,6 +11,7 @@ use super::entry::Entry;
 use super::reply::Reply;
 use super::schema::connection::ConnectionCommand;
 use super::schema::spec::{Access, Flags, KeyPositions};
+use super::script_log;
 use super::session;
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::{Db, Tx};
@@ -108,6 +109,7 @@ pub(crate) fn call(tx: &mut Tx<'_>, rules: &mut ScriptRules, argv: &[&[u8]]) -> 
         true => run(tx),
         false => tx.on_database(rules.database, run),
     };
+    script_log::note(rules.database, argv);
     if command.access == Access::Read {
         tx.note_read();
     } else if reply.is_ok() {
@@ -183,6 +185,7 @@ fn call_other(tx: &Tx<'_>, rules: &mut ScriptRules, name: &[u8], argv: &[&[u8]])
         let ms = tx.script_time();
         let parts = [ms / 1000, ms % 1000 * 1000].map(|part| bulk(part.to_string().as_bytes()));
         let reply = if argv.len() == 1 {
+            script_log::note(rules.database, argv);
             Called::Reply(Reply::Array(parts.into()))
         } else {
             Called::Refused(WRONG_COUNT)
@@ -214,5 +217,6 @@ fn call_other(tx: &Tx<'_>, rules: &mut ScriptRules, name: &[u8], argv: &[&[u8]])
         }),
         _ => args.bytes().map(bulk),
     };
+    script_log::note(rules.database, argv);
     reply.or_else(as_reply).map(Called::Reply)
 }

@@ -47,6 +47,11 @@ pub trait ReplySink {
     fn shared_bulk(&mut self, bytes: Bytes) {
         self.bulk(&bytes);
     }
+    /// Whether the sink leaves out a string of `len` bytes that is the whole reply: the caller of the
+    /// command then hands it on by itself, part by part.
+    fn leaves_out(&mut self, _len: usize) -> bool {
+        false
+    }
     /// Begins bytes that follow in parts, `len` in all; `end_bulk` ends them. A sink that returns
     /// false takes them only as a whole, by [`bulk`](Self::bulk).
     fn begin_bulk(&mut self, _len: usize) -> bool {

@@ -72,6 +72,7 @@ fn members(
 
 pub(crate) fn get(tx: &Tx<'_>, key: &[u8], sink: &mut dyn ReplySink) -> Result<()> {
     match tx.string(key)? {
+        Some(StringValue::Chunked(long)) if sink.leaves_out(long.len()) => {}
         Some(value) => string(tx, value, sink)?,
         None => sink.nil(),
     }

@@ -17,6 +17,7 @@ use crate::engine::files::FileNumbers;
 use crate::engine::hash::HashSeed;
 use crate::engine::health::Health;
 use crate::engine::log_tail::LogTail;
+use crate::engine::memtable::HeldMemtables;
 use crate::engine::snapshot::Sequences;
 use crate::engine::space::DiskSpace;
 use crate::engine::sstable::BlockCache;
@@ -61,6 +62,7 @@ pub(crate) struct Core {
     pub(crate) log: Option<Log>,
     pub(crate) manifest: Mutex<Option<Manifest>>,
     pub(crate) view: Arc<PublishedView>,
+    pub(crate) held: HeldMemtables,
     pub(crate) committer: Committer,
     pub(crate) work: BackgroundWork,
     pub(crate) closed: AtomicBool,

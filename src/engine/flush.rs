@@ -24,23 +24,27 @@ const SMALL_BYTES: u64 = 64 << 10;
 impl Engine {
     /// Writes all memtables to tables.
     pub fn flush(&self) -> Result<()> {
-        let core = &self.core;
-        let log = core.writable()?;
-        {
-            let _no_commit_runs = core.committer.lead();
-            if !core.view.load().active.is_empty() {
-                core.freeze(log);
-            }
-        }
-        while core.flush_oldest()? {
-            core.work.note_progress();
-        }
-        core.work.wake_compactors();
-        Ok(())
+        self.core.flush_memtables()
     }
 }
 
 impl Core {
+    /// Writes all memtables to tables.
+    pub(crate) fn flush_memtables(&self) -> Result<()> {
+        let log = self.writable()?;
+        {
+            let _no_commit_runs = self.committer.lead();
+            if !self.view.load().active.is_empty() {
+                self.freeze(log);
+            }
+        }
+        while self.flush_oldest()? {
+            self.work.note_progress();
+        }
+        self.work.wake_compactors();
+        Ok(())
+    }
+
     /// Freezes the active memtables. The caller holds the lead of commits.
     pub(crate) fn freeze(&self, log: &Log) {
         let (last, log_start) = (self.sequences.visible(), log.appended());
@@ -60,7 +64,11 @@ impl Core {
         drop(view);
         let flushed = self.flush_set(log, &set, log_start);
         match &flushed {
-            Ok(()) => release(vec![set]),
+            Ok(()) => {
+                let held = Arc::downgrade(&set);
+                release(vec![set]);
+                self.held.note(held);
+            }
             Err(error) => self.space.note_failure(error),
         }
         self.note_space();

@@ -32,7 +32,9 @@ mod garbage_estimator;
 mod handle;
 pub mod hash;
 pub mod health;
+
 pub mod iter;
+mod lasting_reader;
 mod log_tail;
 mod maintenance;
 mod memory;

@@ -66,7 +66,7 @@ impl Engine {
 /// The store as it was when the snapshot was taken. Its data stays readable until it is dropped.
 #[derive(Debug)]
 pub struct Snapshot {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
     pin: SnapshotPin,
     /// Kept beside a writer, whose compactions do not know of the pin.
     view: Option<Arc<View>>,

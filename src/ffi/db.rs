@@ -7,6 +7,8 @@ use std::path::Path;
 use std::ptr::null_mut;
 
 use crate::error::{Error, ErrorKind, Result};
+#[cfg(all(feature = "remote", feature = "server"))]
+use crate::ffi::away::AwayHandle;
 use crate::ffi::boundary::free_call;
 use crate::ffi::err::lsmkv_err;
 use crate::ffi::fork::{self, Transit};
@@ -133,7 +135,7 @@ fn shared_store(path: &CStr, options: Option<&lsmkv_options>) -> Result<Option<H
             true => SharedStore::open_as_client(directory, options)?,
             false => SharedStore::open(directory, options)?,
         };
-        Ok(Some(HandleKind::Shared(SharedHandle::Root(store))))
+        Ok(Some(HandleKind::Shared(SharedHandle::Store(AwayHandle::Root(store)))))
     }
     #[cfg(not(all(feature = "remote", feature = "server")))]
     {

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ffi::handle;
+use crate::sync::descriptors;
 pub(super) use crate::sync::transit::Transit;
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
@@ -52,10 +53,11 @@ pub(super) fn inherited_open_store() -> bool {
 /// Registers the fork handler, so that the handles of this process are dead in its children.
 pub(super) fn register() -> Result<()> {
     static REGISTERED: OnceLock<i32> = OnceLock::new();
-    // SAFETY: `in_child` does only what may be done in a forked child, and the library is
-    // linked with -z nodelete, so its code outlives every fork.
-    let code =
-        *REGISTERED.get_or_init(|| unsafe { libc::pthread_atfork(None, None, Some(in_child)) });
+    // SAFETY: the handlers take no lock and allocate nothing, as a forked child requires, and the
+    // library is linked with -z nodelete, so its code outlives every fork.
+    let code = *REGISTERED.get_or_init(|| unsafe {
+        libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child))
+    });
     if code == 0 {
         return Ok(());
     }
@@ -63,13 +65,21 @@ pub(super) fn register() -> Result<()> {
     Err(Error::io("pthread_atfork", Path::new("of this process"), &source))
 }
 
+extern "C" fn before() {
+    descriptors::fork_begins();
+}
+
+extern "C" fn in_parent() {
+    descriptors::fork_ends();
+}
+
 extern "C" fn in_child() {
+    descriptors::fork_ends_in_child();
     let parents = GENERATION.fetch_add(1, Ordering::Relaxed);
     let open = handle::abandon_in_child(parents);
-    #[cfg(any(feature = "remote", feature = "server"))]
-    crate::sync::descriptors::for_each_descriptor(|descriptor| {
-        // SAFETY: the child's copy of a socket that is listed as open. Only handles that are dead in
-        // the child would use it.
+    descriptors::for_each_descriptor(|descriptor| {
+        // SAFETY: the child's copy of a lock or a socket that is listed as open. Only handles that
+        // are dead in the child, and threads that it does not have, would use it.
         unsafe { libc::close(descriptor) };
     });
     if open || Transit::any() {

@@ -12,6 +12,8 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::commands::entry::Entry;
 use crate::commands::{Batch, Reply, ReplySink, Session};
 use crate::error::{Error, ErrorKind, Result};
+#[cfg(all(feature = "remote", feature = "server"))]
+use crate::ffi::away::AwayHandle;
 #[cfg(feature = "remote")]
 use crate::ffi::remote::RemoteHandle;
 #[cfg(all(feature = "remote", feature = "server"))]
@@ -80,6 +82,30 @@ impl HandleKind {
         self.with_database(|db| Ok(Self::new_view(&db.select(number)?)))
     }
 
+    /// A snapshot of the store.
+    pub(super) fn snapshot(&self) -> Result<Self> {
+        #[cfg(all(feature = "remote", feature = "server"))]
+        if let Self::Shared(shared) = self {
+            return Ok(match shared.snapshot()?.into_here() {
+                Ok(snapshot) => Self::View(snapshot),
+                Err(view) => Self::Shared(SharedHandle::View(view)),
+            });
+        }
+        self.with_database(|db| db.snapshot().map(Self::View))
+    }
+
+    /// A transaction on the store.
+    pub(super) fn begin(&self) -> Result<Self> {
+        #[cfg(all(feature = "remote", feature = "server"))]
+        if let Self::Shared(shared) = self {
+            return Ok(match shared.begin()?.into_here() {
+                Ok(transaction) => Self::Transaction(transaction),
+                Err(transaction) => Self::Shared(SharedHandle::Transaction(transaction)),
+            });
+        }
+        self.with_database(|db| db.begin().map(Self::Transaction))
+    }
+
     /// A session on the handle.
     pub(super) fn new_session(&self) -> Result<Self> {
         #[cfg(feature = "remote")]
@@ -88,7 +114,7 @@ impl HandleKind {
         }
         #[cfg(all(feature = "remote", feature = "server"))]
         if let Self::Shared(shared) = self {
-            return Ok(Self::Shared(shared.new_session()));
+            return shared.new_session().map(Self::Shared);
         }
         self.with_database(|db| {
             let (waits, inbox) = (Arc::<HandleWaits>::default(), Arc::<Inbox>::default());
@@ -139,7 +165,7 @@ impl HandleKind {
             Self::Batch { db, batch } => body(&CommandTarget::elsewhere(db.limits(), batch)),
             #[cfg(feature = "remote")]
             Self::Remote(remote) => {
-                remote.check_typed()?;
+                remote.typed_session()?;
                 body(&CommandTarget::elsewhere(remote.limits(), remote))
             }
             #[cfg(all(feature = "remote", feature = "server"))]
@@ -228,7 +254,7 @@ impl HandleKind {
         match self {
             Self::Root(_) => Ok(()),
             #[cfg(all(feature = "remote", feature = "server"))]
-            Self::Shared(SharedHandle::Root(_)) => Ok(()),
+            Self::Shared(SharedHandle::Store(AwayHandle::Root(_))) => Ok(()),
             other => other.store().map_or(Ok(()), Db::check_open),
         }
     }
@@ -256,9 +282,8 @@ impl HandleKind {
             (Self::Transaction(transaction), Some(limit)) => transaction.commit_timeout(limit),
             (Self::Batch { batch, .. }, None) => alone(batch)?.commit(),
             (Self::Batch { batch, .. }, Some(limit)) => alone(batch)?.commit_timeout(limit),
-            // Its own limits are those of the connection.
             #[cfg(feature = "remote")]
-            (Self::Remote(remote), _) => remote.batch()?.commit(),
+            (Self::Remote(remote), limit) => remote.commit(limit),
             #[cfg(all(feature = "remote", feature = "server"))]
             (Self::Shared(shared), limit) => shared.commit(limit),
             _ => Err(no_transaction()),
@@ -273,7 +298,7 @@ impl HandleKind {
             #[cfg(feature = "remote")]
             Self::Remote(remote) => Err(remote.unsupported("a ticket")),
             #[cfg(all(feature = "remote", feature = "server"))]
-            Self::Shared(shared) => Err(shared.unsupported("a ticket")),
+            Self::Shared(shared) => shared.commit_async(),
             _ => Err(no_transaction()),
         }
     }
@@ -292,10 +317,7 @@ impl HandleKind {
                 Ok(())
             }
             #[cfg(all(feature = "remote", feature = "server"))]
-            Self::Shared(shared) => {
-                shared.batch()?.clear();
-                Ok(())
-            }
+            Self::Shared(shared) => shared.rollback(),
             _ => Err(no_transaction()),
         }
     }
@@ -352,10 +374,7 @@ impl HandleKind {
         self.check_open()?;
         match self {
             Self::Session { session, .. } => alone(session),
-            _ => Err(Error::new(
-                ErrorKind::Unsupported,
-                "this handle is no session: see lsmkv_session",
-            )),
+            _ => Err(no_session()),
         }
     }
 
@@ -474,7 +493,13 @@ fn is_server() -> Error {
     misuse("this handle is a server: pass the one that lsmkv_open made")
 }
 
-fn no_transaction() -> Error {
+/// The error for a function of sessions on another handle.
+pub(super) fn no_session() -> Error {
+    Error::new(ErrorKind::Unsupported, "this handle is no session: see lsmkv_session")
+}
+
+/// The error for a commit or rollback on another handle.
+pub(super) fn no_transaction() -> Error {
     let message = "this handle is no transaction and no batch: see lsmkv_begin and lsmkv_batch";
     Error::new(ErrorKind::Unsupported, message)
 }

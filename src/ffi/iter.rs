@@ -21,7 +21,7 @@ use crate::ffi::odd::type_number;
 use crate::ffi::reply::lsmkv_reply;
 use crate::ffi::slice::{Out, lsmkv_slice, misuse};
 use crate::ffi::status::{LSMKV_DONE, LSMKV_OK, lsmkv_status};
-use crate::ffi::target::CommandTarget;
+use crate::ffi::target::{CommandTarget, KeySource};
 use crate::txn::Db;
 use crate::types::{KeyEntry, KeyIter, KeyRange};
 
@@ -37,23 +37,46 @@ pub const LSMKV_ITER_NO_FILL: u32 = 4;
 pub struct lsmkv_iter {
     /// The fork generation of the process that made it.
     forks: u32,
-    /// The database of the iterator.
-    db: Db,
+    /// The database of the iterator, if it is of this process.
+    db: Option<Db>,
     values: bool,
     state: Mutex<State>,
 }
 
 struct State {
-    keys: KeyIter,
+    keys: Keys,
     /// The entry that the slices of the last call point to.
     shown: Option<KeyEntry>,
+}
+
+enum Keys {
+    Here(Box<KeyIter>),
+    Elsewhere(Box<dyn KeySource>),
+}
+
+impl Keys {
+    fn next(&mut self) -> Result<Option<KeyEntry>> {
+        match self {
+            Self::Here(keys) => KeyIter::next(keys),
+            Self::Elsewhere(keys) => keys.next(),
+        }
+    }
+
+    fn next_chunk(&mut self, max_items: usize, max_bytes: usize) -> Result<Vec<KeyEntry>> {
+        match self {
+            Self::Here(keys) => KeyIter::next_chunk(keys, max_items, max_bytes),
+            Self::Elsewhere(keys) => keys.next_chunk(max_items, max_bytes),
+        }
+    }
 }
 
 /// Begins a walk over the keys from lo to hi, hi excluded, in byte order. It sees the store as it
 /// is now; later writes do not show. NULL for lo or hi leaves that end open. Flags:
 /// LSMKV_ITER_REVERSE, LSMKV_ITER_VALUES, LSMKV_ITER_NO_FILL. Free *out with lsmkv_iter_free. Until
 /// it reaches its end or is freed, it keeps the files that it reads, and in memory what was not yet in
-/// files when it began: at most three eighths of memory_budget, or three times write_buffer.
+/// files when it began: at most three eighths of memory_budget, or three times write_buffer. The
+/// process that holds a shared store keeps that for the others; when it ends, their iterators return
+/// IO.
 ///
 /// OK; MISUSE: out is NULL; INVALID: a flag; any of a read.
 #[unsafe(no_mangle)]
@@ -94,8 +117,15 @@ fn new(
         cache_fill: CacheFill::skip_if(flags.has(LSMKV_ITER_NO_FILL)),
         ..KeyRange::default()
     };
-    let state = Mutex::new(State { keys: target.db()?.iter(range)?, shown: None });
-    Ok(lsmkv_iter { forks: fork::generation(), db: target.db()?.clone(), values, state })
+    let (keys, db) = match target.keys_elsewhere(range)? {
+        Ok(keys) => (Keys::Elsewhere(keys), None),
+        Err(range) => {
+            let db = target.db()?;
+            (Keys::Here(Box::new(db.iter(range)?)), Some(db.clone()))
+        }
+    };
+    let state = Mutex::new(State { keys, shown: None });
+    Ok(lsmkv_iter { forks: fork::generation(), db, values, state })
 }
 
 /// Returns the next key. *key and *value are valid until the next call on this iterator. *kind is
@@ -201,7 +231,7 @@ unsafe fn call_iter(
         guarded_call(
             err,
             iter,
-            |iter| Some(&iter.db),
+            |iter| iter.db.as_ref(),
             |iter| body(iter.values, &mut *alone(&iter.state)?),
         )
     }

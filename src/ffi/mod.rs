@@ -6,6 +6,8 @@
 //! included, becomes a status and a message.
 
 mod argv;
+#[cfg(feature = "remote")]
+mod away;
 mod batch;
 mod bitfield;
 mod boundary;

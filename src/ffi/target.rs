@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "turns the caller's pointers into slices")]
 
 use std::ffi::c_void;
+use std::time::Duration;
 
 use crate::commands::entry::Entry;
 use crate::commands::{Reply, ReplyBuilder, ReplySink};
@@ -13,8 +14,8 @@ use crate::ffi::output::WriteReply;
 use crate::ffi::slice::{array, input, lsmkv_slice, misuse};
 use crate::ffi::status::{LSMKV_OK, lsmkv_status};
 use crate::keyspace::limits::Limits;
-use crate::txn::Db;
-use crate::types::BitfieldOp;
+use crate::txn::{Db, Ticket};
+use crate::types::{BitfieldOp, KeyEntry, KeyRange};
 
 /// Arguments of a call.
 pub(super) type Items<'a> = Vec<&'a [u8]>;
@@ -44,6 +45,25 @@ pub(super) trait Elsewhere {
     fn refresh(&self) -> Result<()> {
         Err(self.no_database())
     }
+
+    /// Waits until the writes of a ticket are durable. Returns whether they are.
+    fn wait(&self, _ticket: Ticket, _limit: Duration) -> Result<bool> {
+        Err(self.no_database())
+    }
+
+    /// Begins a walk over keys.
+    fn keys(&self, _range: KeyRange) -> Result<Box<dyn KeySource>> {
+        Err(self.no_database())
+    }
+}
+
+/// A walk over keys that is not one of a database of this process.
+pub(super) trait KeySource: Send {
+    /// The next key; `None` at the end.
+    fn next(&mut self) -> Result<Option<KeyEntry>>;
+
+    /// Up to `max_items` keys, at least one; ends early once they reach `max_bytes`.
+    fn next_chunk(&mut self, max_items: usize, max_bytes: usize) -> Result<Vec<KeyEntry>>;
 }
 
 /// Where an exported function runs its command.
@@ -91,6 +111,26 @@ impl<'a> CommandTarget<'a> {
         match self.place {
             Place::Here(db) => db.refresh(),
             Place::Elsewhere(place) => place.refresh(),
+        }
+    }
+
+    /// Waits until the writes of a ticket are durable. Returns whether they are.
+    pub(super) fn wait(&self, ticket: Ticket, limit: Duration) -> Result<bool> {
+        match self.place {
+            Place::Here(db) => db.wait(ticket, Some(limit)),
+            Place::Elsewhere(place) => place.wait(ticket, limit),
+        }
+    }
+
+    /// Begins a walk over keys where the store is, if that is elsewhere; gives the range back if it is
+    /// here.
+    pub(super) fn keys_elsewhere(
+        &self,
+        range: KeyRange,
+    ) -> Result<std::result::Result<Box<dyn KeySource>, KeyRange>> {
+        match self.place {
+            Place::Here(_) => Ok(Err(range)),
+            Place::Elsewhere(place) => place.keys(range).map(Ok),
         }
     }
 

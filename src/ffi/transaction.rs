@@ -15,7 +15,9 @@ use crate::txn::Ticket;
 
 /// Begins a transaction. Commands on *out see the store as it is now, plus the transaction's own
 /// writes. Others see nothing of it before lsmkv_commit. One thread at a time may use *out. Close
-/// it with lsmkv_close, which rolls back what was not committed.
+/// it with lsmkv_close, which rolls back what was not committed. The process that holds a shared
+/// store keeps the transactions of the others; when it ends, their calls return IO, and nothing of
+/// them was committed.
 ///
 /// OK; MISUSE: out is NULL; UNSUPPORTED: on a snapshot, a transaction or a batch; any of a read.
 #[unsafe(no_mangle)]
@@ -25,11 +27,7 @@ pub unsafe extern "C" fn lsmkv_begin(
     err: *mut lsmkv_err,
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
-    unsafe {
-        made(db, out, err, |handle| {
-            handle.with_database(|db| db.begin().map(HandleKind::Transaction))
-        })
-    }
+    unsafe { made(db, out, err, HandleKind::begin) }
 }
 
 /// Makes all writes of a transaction or batch visible at once, and as durable as the sync mode
@@ -37,7 +35,9 @@ pub unsafe extern "C" fn lsmkv_begin(
 ///
 /// OK; CONFLICT: another commit changed a key that the transaction read or wrote, and nothing was
 /// written: begin again; UNSUPPORTED: neither a transaction nor a batch; for a batch also the
-/// statuses of its commands: then nothing was written, and err names the command; any of a write.
+/// statuses of its commands: then nothing was written, and err names the command; of a shared store
+/// also IO, TIMEOUT: the process that holds it ended or is silent, and err says whether anything may
+/// have been written; any of a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lsmkv_commit(db: *mut lsmkv_db, err: *mut lsmkv_err) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
@@ -81,7 +81,8 @@ pub unsafe extern "C" fn lsmkv_commit_async(
 
 /// Waits until the writes of a ticket are durable, in any sync mode, for at most timeout_ms
 /// milliseconds; 0 does not wait. It requests a sync if none is running. If another thread closes
-/// the store, the wait ends at once, or after the sync that this call itself runs.
+/// the store, the wait ends at once, or after the sync that this call itself runs. When another
+/// process takes a shared store over, all earlier tickets are durable.
 ///
 /// OK: durable; TIMEOUT: not yet; CLOSED: the store was closed before the writes were known to be
 /// durable; they are durable if that lsmkv_close returns OK; INVALID: no such ticket; DEGRADED, IO:
@@ -97,7 +98,7 @@ pub unsafe extern "C" fn lsmkv_wait(
     unsafe {
         read_call(db, err, |target| {
             let limit = Duration::from_millis(timeout_ms);
-            if target.db()?.wait(Ticket::from_number(ticket), Some(limit))? {
+            if target.wait(Ticket::from_number(ticket), limit)? {
                 return Ok(LSMKV_OK);
             }
             let message = format!("not durable after {timeout_ms} ms; it will be, wait again");

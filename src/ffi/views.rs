@@ -17,7 +17,8 @@ use crate::options::Options;
 
 /// Makes a snapshot: a read-only handle on the store as it is now. Until *out is closed, the space
 /// of data deleted later is not reclaimed. On a snapshot it returns another handle on that
-/// snapshot.
+/// snapshot. The process that holds a shared store keeps the snapshots of the others; when it ends,
+/// their calls return IO.
 ///
 /// OK; MISUSE: out is NULL; UNSUPPORTED: on a transaction or a batch; any of a read.
 #[unsafe(no_mangle)]
@@ -27,9 +28,7 @@ pub unsafe extern "C" fn lsmkv_snapshot(
     err: *mut lsmkv_err,
 ) -> lsmkv_status {
     // SAFETY: the caller keeps the rules at the head of the header.
-    unsafe {
-        made(db, out, err, |handle| handle.with_database(|db| db.snapshot().map(HandleKind::View)))
-    }
+    unsafe { made(db, out, err, HandleKind::snapshot) }
 }
 
 /// Makes a handle with database `number` selected, from 0. On a snapshot it reads that snapshot, on

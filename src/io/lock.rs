@@ -12,7 +12,7 @@
 //!   that a killed process left counts if a process of that number exists;
 //! - only the process that took the lock unlocks it. A forked child shares the open file
 //!   description of its parent, so an explicit unlock would release the lock of the parent. The
-//!   child only closes it.
+//!   child only closes it, also where the fork came while the lock was being taken.
 //!
 //! Threads: any thread may call everything here. [`LockGuard::abandon`] never waits, since a mutex
 //! may stay locked forever in a forked child.
@@ -29,6 +29,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use super::fs::LockGuard;
+use crate::sync::descriptors::ListedDescriptor;
 
 /// How often to open a lock file again that was replaced while it was being locked.
 const MAX_ATTEMPTS: u32 = 16;
@@ -91,7 +92,7 @@ fn try_acquire(path: &Path, open: Opener) -> io::Result<Option<DirectoryLock>> {
     if identity_at(path)?.is_some_and(|identity| HELD.holds(&identity)) {
         return Err(Errno::WOULDBLOCK.into());
     }
-    let descriptor = open(path)?;
+    let descriptor = ListedDescriptor::open(|| open(path))?;
     let identity = identity_of(&rustix::fs::fstat(&descriptor)?);
     if !HELD.claim(identity) {
         return Err(Errno::WOULDBLOCK.into());
@@ -187,7 +188,7 @@ struct DirectoryLock {
     identity: FileIdentity,
     owner: u32,
     /// `None` once abandoned.
-    descriptor: Mutex<Option<OwnedFd>>,
+    descriptor: Mutex<Option<ListedDescriptor>>,
     /// Whether the file holds the number of this process.
     signed: AtomicBool,
 }
@@ -205,8 +206,8 @@ impl DirectoryLock {
 
 impl LockGuard for DirectoryLock {
     fn abandon(&self) {
-        // If the mutex is locked, the parent was dropping the guard when it forked. Its explicit
-        // unlock releases the lock even though the copy of the descriptor in the child stays open.
+        // If the mutex is locked, the parent was using the descriptor when it forked, and the child
+        // closes it by the list.
         if let Some(mut descriptor) = self.descriptor.try_lock() {
             *descriptor = None;
         }
@@ -244,6 +245,7 @@ impl Drop for DirectoryLock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::{AsFd as _, BorrowedFd};
     use std::process::Command;
 
     const PROBED_PATH: &str = "LSMKV_TEST_LOCK_PROBE";
@@ -398,8 +400,8 @@ mod tests {
 
     /// A forked child is imitated by a guard of another process on a duplicate of the descriptor:
     /// it shares the open file description, as after a fork.
-    fn as_in_a_forked_child(descriptor: &OwnedFd, identity: FileIdentity) -> DirectoryLock {
-        let inherited = descriptor.try_clone().unwrap();
+    fn as_in_a_forked_child(descriptor: BorrowedFd<'_>, identity: FileIdentity) -> DirectoryLock {
+        let inherited = ListedDescriptor::of(descriptor.try_clone_to_owned().unwrap());
         let owner = std::process::id().wrapping_add(1);
         let (descriptor, signed) = (Mutex::new(Some(inherited)), AtomicBool::new(false));
         DirectoryLock { identity, owner, descriptor, signed }
@@ -411,7 +413,10 @@ mod tests {
         let path = dir.path().join("LOCK");
         let parent = try_acquire(&path, open_lock_file).unwrap().unwrap();
         let child = |parent: &DirectoryLock| {
-            as_in_a_forked_child(parent.descriptor.lock().as_ref().unwrap(), parent.identity)
+            as_in_a_forked_child(
+                parent.descriptor.lock().as_ref().unwrap().as_fd(),
+                parent.identity,
+            )
         };
         let abandoning = child(&parent);
         abandoning.abandon();

@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::store::{Seat, SharedStore};
+use super::store::{Seat, SharedStore, refuse_private};
 use crate::commands::entry::Entry;
 use crate::commands::{Reply, ReplyBuilder, ReplySink, Session, find};
 use crate::error::{Error, ErrorKind, Result};
@@ -100,13 +100,12 @@ impl SharedSession {
 
     /// Runs a command. An error of the command is a reply.
     pub fn command(&mut self, argv: &[&[u8]]) -> Result<Reply> {
-        let mut reply = ReplyBuilder::default();
-        self.command_into(argv, &mut reply)?;
-        Ok(reply.finish())
+        ReplyBuilder::collect(|reply| self.command_into(argv, reply))
     }
 
     /// Runs a command and writes its reply to `sink`. An error of the command is a reply.
     pub fn command_into(&mut self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
+        refuse_private(argv)?;
         let only_reads = argv.first().and_then(|name| find(name)).is_some_and(Entry::only_reads);
         self.together(only_reads, |place| match place {
             Together::Here(session) => session.command_into(argv, sink),
@@ -153,6 +152,16 @@ impl SharedSession {
                     outcome => return outcome,
                 },
             }
+        }
+    }
+
+    /// The store with the database that the session has selected.
+    pub(crate) fn selected(&self) -> Result<SharedStore> {
+        let told = self.told.iter().find(|(what, _)| what == b"SELECT");
+        let number = told.and_then(|(_, words)| std::str::from_utf8(words.get(1)?).ok());
+        match number.and_then(|number| number.parse().ok()) {
+            Some(number) => self.store.select(number),
+            None => Ok(self.store.clone()),
         }
     }
 

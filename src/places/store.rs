@@ -11,13 +11,13 @@ use crate::commands::{Reply, ReplyBuilder, ReplySink, name_of, refuse_session};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::limits::Limits;
 use crate::options::Options;
-use crate::remote::{Remote, Unanswered};
+use crate::remote::{Remote, Unanswered, Wait};
 use crate::server::{RunningServer, socket_in, upkeep_reply};
 use crate::sync::transit::Transit;
 use crate::txn::Db;
 
 /// The pauses between attempts to find the holder: the first one, and the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 /// The longest search where calls have no limit: a day.
 const LONGEST_SEARCH_MS: u64 = 86_400_000;
@@ -62,6 +62,8 @@ struct Sharing {
 struct Held {
     db: Db,
     _server: RunningServer,
+    /// How long the open took, with the recovery.
+    opened_in: Duration,
 }
 
 /// Where a store is at the moment.
@@ -126,14 +128,13 @@ impl SharedStore {
 
     /// Runs any command by name. An error of the command is a reply.
     pub fn command(&self, argv: &[&[u8]]) -> Result<Reply> {
-        let mut reply = ReplyBuilder::default();
-        self.command_into(argv, &mut reply)?;
-        Ok(reply.finish())
+        ReplyBuilder::collect(|reply| self.command_into(argv, reply))
     }
 
     /// Runs any command by name and writes its reply to `sink`. An error of the command is a reply.
     pub fn command_into(&self, argv: &[&[u8]], sink: &mut dyn ReplySink) -> Result<()> {
         refuse_session(name_of(argv)?)?;
+        refuse_private(argv)?;
         self.run(|seat| match seat {
             Seat::Here(db) => db.command_into(argv, sink).map_err(Unanswered::Failed),
             Seat::There(remote) => remote.attempt(None, argv, sink),
@@ -153,6 +154,12 @@ impl SharedStore {
         })
     }
 
+    /// The statistics of the store, of whatever process: a map of names to figures, as [`Db::stats`]
+    /// has them.
+    pub fn stats(&self) -> Result<Reply> {
+        self.upkeep("STATS", b"")
+    }
+
     /// Does upkeep at the holder: SYNC, FLUSH, COMPACT, RESUME, STATS, CHECK, or CHECKPOINT with a
     /// directory.
     pub(crate) fn upkeep(&self, what: &str, argument: &[u8]) -> Result<Reply> {
@@ -160,11 +167,20 @@ impl SharedStore {
             Seat::Here(db) => upkeep_reply(db, what, argument).map_err(Unanswered::Failed),
             Seat::There(remote) => {
                 let argv: [&[u8]; 4] = [b"LSMKV.SHARED", b"UPKEEP", what.as_bytes(), argument];
-                let mut reply = ReplyBuilder::default();
-                remote.attempt_private(&argv, &mut reply)?;
-                Ok(reply.finish())
+                // It takes as long as it takes.
+                remote.attempt_private(&argv, Some(Wait::Forever))?.map_err(Unanswered::Failed)
             }
         })
+    }
+
+    /// Fails once the store was closed here.
+    pub(super) fn check_open(&self) -> Result<()> {
+        self.there.check_store_open()
+    }
+
+    /// The number of the selected database.
+    pub(super) fn number(&self) -> u32 {
+        self.number
     }
 
     /// A session: what a connection remembers, such as MULTI, WATCH and subscriptions.
@@ -191,6 +207,11 @@ impl SharedStore {
     /// Whether this process holds the store.
     pub fn is_holder(&self) -> bool {
         self.sharing.held.get().is_some()
+    }
+
+    /// How long the open and the recovery of the store took, if this process holds it.
+    pub fn opened_in(&self) -> Option<Duration> {
+        self.sharing.held.get().map(|held| held.opened_in)
     }
 
     /// The process that holds the store, as far as this one knows.
@@ -277,7 +298,7 @@ impl SharedStore {
     }
 
     /// Adds to a time-out which process did not answer.
-    fn told(&self, error: Error) -> Error {
+    pub(super) fn told(&self, error: Error) -> Error {
         match self.there.holder() {
             Some(holder) if error.kind() == ErrorKind::Timeout && !self.is_holder() => error.wrap(
                 ErrorKind::Timeout,
@@ -302,14 +323,16 @@ impl Sharing {
             return Err(Error::new(ErrorKind::Closed, "the handle of the shared store was closed"));
         }
         let _transit = Transit::begin();
+        let begun = Instant::now();
         let db = match Db::open(&self.dir, self.options.clone()) {
             Err(error) if error.kind() == ErrorKind::Busy => return Ok(false),
             opened => opened?,
         };
+        let opened_in = begun.elapsed();
         match RunningServer::share(&db, &self.dir, &self.options) {
             Ok(_server) => {
                 // The lock above makes this the only thread that sets it.
-                let _ = self.held.set(Held { db, _server });
+                let _ = self.held.set(Held { db, _server, opened_in });
                 Ok(true)
             }
             Err(error) => {
@@ -346,6 +369,17 @@ impl Sharing {
         let text = "no process holds the store, and this one cannot: it was forked while a store was \
                     open; open the store in a process that was not, or after an exec";
         error.wrap(ErrorKind::Busy, text)
+    }
+}
+
+/// Fails for what only the library says to a holder.
+pub(crate) fn refuse_private(argv: &[&[u8]]) -> Result<()> {
+    match argv.first() {
+        Some(name) if name.eq_ignore_ascii_case(b"LSMKV.SHARED") => {
+            let text = "LSMKV.SHARED is for the library itself";
+            Err(Error::new(ErrorKind::Unsupported, text))
+        }
+        _ => Ok(()),
     }
 }
 

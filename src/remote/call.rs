@@ -51,6 +51,12 @@ impl<'a> Call<'a> {
         self.entry.is_some_and(Entry::only_reads)
     }
 
+    /// Whether the command can be given to another holder of a shared store: it only reads, or waits
+    /// for what that has made durable.
+    pub(super) fn may_repeat(&self) -> bool {
+        self.only_reads() || matches!(self.argv, [b"LSMKV.SHARED", b"WAIT", ..])
+    }
+
     /// Whether the command is about its connection, as MULTI and SUBSCRIBE are, not about data.
     pub(super) fn is_of_session(&self) -> bool {
         self.entry.is_none() && self.argv.first().is_some_and(|name| refuse_session(name).is_err())
@@ -58,10 +64,6 @@ impl<'a> Call<'a> {
 
     /// How long the command waits at the server, if it is one that waits.
     pub(super) fn wait(&self) -> Option<Wait> {
-        // It takes as long as it takes.
-        if matches!(self.argv, [b"LSMKV.SHARED", b"UPKEEP", ..]) {
-            return Some(Wait::Forever);
-        }
         let entry = self.entry.filter(|entry| entry.blocks())?;
         // BLMPOP and BZMPOP name their time first, all others last.
         let place = if entry.command.name.ends_with("MPOP") { 1 } else { self.argv.len() - 1 };

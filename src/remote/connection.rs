@@ -281,6 +281,7 @@ impl Connection {
             None => self.reply_limit,
             Some(Wait::Forever) => None,
             Some(Wait::For(time)) => self.reply_limit.map(|limit| limit.saturating_add(time)),
+            Some(Wait::AtMost(time)) => Some(time),
         };
         if limit != self.read_limit {
             self.socket().set_read_limit(limit).map_err(|error| self.io(&error))?;
@@ -346,9 +347,12 @@ impl Connection {
 
 /// How long a command waits at the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(crate) enum Wait {
+    /// For a time of its own, and the usual limit in addition.
     For(Duration),
     Forever,
+    /// Whatever the usual limit is.
+    AtMost(Duration),
 }
 
 /// Appends a command as a server reads it.

@@ -2,6 +2,7 @@
 
 use super::server_error::server_error;
 use crate::commands::{Reply, ReplySink};
+use crate::error::Error;
 
 /// Why a reply could not be read.
 #[derive(Debug)]
@@ -37,6 +38,26 @@ impl Frame {
     pub(super) fn write_error(self, sink: &mut dyn ReplySink) {
         if let Self::Error(text) = self {
             sink.error(&text);
+        }
+    }
+
+    /// Fails with a failure of the store, and with any error reply if `errors_fail`; writes another
+    /// error reply to the sink.
+    pub(super) fn settle(
+        self,
+        errors_fail: bool,
+        sink: &mut dyn ReplySink,
+    ) -> crate::error::Result<()> {
+        match self {
+            Self::Error(text) if errors_fail => Err(server_error(&text)),
+            Self::Error(text) => match Error::from_line(&text) {
+                Some(error) => Err(error),
+                None => {
+                    sink.error(&text);
+                    Ok(())
+                }
+            },
+            _ => Ok(()),
         }
     }
 

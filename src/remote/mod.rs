@@ -6,7 +6,8 @@
 //! - `pool`: connections that no call uses;
 //! - `call`: what the schema says about a command on its way;
 //! - `cluster`: slots, and which node runs what;
-//! - `session`, `batch`: commands that belong together.
+//! - `session`, `batch`: commands that belong together;
+//! - `line`: a connection that the holder of a shared store keeps something for.
 //!
 //! A command runs at most once, unless it only reads. A reply that was lost is an error that says
 //! so, never a silent repetition.
@@ -18,6 +19,7 @@ mod cluster;
 mod connection;
 mod frame;
 mod input;
+mod line;
 mod pool;
 mod reply_reader;
 mod server_error;
@@ -34,8 +36,10 @@ pub use batch::RemoteBatch;
 use call::Call;
 use cluster::Cluster;
 pub(crate) use connection::Holder;
+pub(crate) use connection::Wait;
 use connection::{CallFailure, Connection, Login, SeenHolder};
 use frame::Frame;
+pub(crate) use line::{Line, LineFailure};
 use pool::Pool;
 pub use session::RemoteSession;
 pub(crate) use waits::Waits;
@@ -202,6 +206,11 @@ impl Remote {
         Self::made(address, &shared.options, shared.any_protocol, holder, waits)
     }
 
+    /// The database of the handle's connections.
+    fn home_database(&self) -> u32 {
+        self.shared.address.database.unwrap_or(0)
+    }
+
     /// The process that was last found to hold the store, if processes share it.
     pub(crate) fn holder(&self) -> Option<Holder> {
         let seen = self.shared.holder.as_ref()?;
@@ -220,9 +229,7 @@ impl Remote {
 
     /// Runs any command by name. An error of the command is a reply.
     pub fn command(&self, argv: &[&[u8]]) -> Result<Reply> {
-        let mut reply = ReplyBuilder::default();
-        self.command_into(argv, &mut reply)?;
-        Ok(reply.finish())
+        ReplyBuilder::collect(|reply| self.command_into(argv, reply))
     }
 
     /// Runs any command by name and writes its reply to `sink`. An error of the command is a reply.
@@ -250,32 +257,36 @@ impl Remote {
         argv: &[&[u8]],
         sink: &mut dyn ReplySink,
     ) -> std::result::Result<(), Unanswered> {
-        match entry {
-            Some(_) => self.attempt_call(&Call { argv, entry }, true, sink),
-            None => self.attempt_call(&Call::of(argv), false, sink),
-        }
+        let call = match entry {
+            Some(_) => Call { argv, entry },
+            None => Call::of(argv),
+        };
+        let frame = self.attempt_call(&call, call.wait(), sink)?;
+        frame.settle(entry.is_some(), sink).map_err(Unanswered::Failed)
     }
 
-    /// Runs a command that only the holder of a shared store knows, once. Its error is a failure.
+    /// Runs a command that only the holder of a shared store knows, once, and waits for it. An error
+    /// that the holder replies is the inner one.
     pub(crate) fn attempt_private(
         &self,
         argv: &[&[u8]],
-        sink: &mut dyn ReplySink,
-    ) -> std::result::Result<(), Unanswered> {
-        self.attempt_call(&Call { argv, entry: None }, true, sink)
+        wait: Option<Wait>,
+    ) -> std::result::Result<Result<Reply>, Unanswered> {
+        let mut reply = ReplyBuilder::default();
+        let frame = self.attempt_call(&Call { argv, entry: None }, wait, &mut reply)?;
+        Ok(frame.settle(true, &mut reply).map(|()| reply.finish()))
     }
 
     fn attempt_call(
         &self,
         call: &Call<'_>,
-        errors_fail: bool,
+        wait: Option<Wait>,
         sink: &mut dyn ReplySink,
-    ) -> std::result::Result<(), Unanswered> {
+    ) -> std::result::Result<Frame, Unanswered> {
         let Servers::One(pool) = &self.shared.servers else {
             return Err(Unanswered::Failed(Error::new(ErrorKind::Unsupported, "a cluster")));
         };
         self.shared.waits.check_open().map_err(Unanswered::Failed)?;
-        let wait = call.wait();
         let mut connection = pool.take().map_err(unconnected)?;
         let waiting = match wait {
             Some(_) => {
@@ -286,38 +297,21 @@ impl Remote {
         };
         let outcome = connection.call(call.argv, call.shape(), wait, sink);
         drop(waiting);
-        match outcome {
-            Ok(Frame::Error(text)) => {
-                pool.give_back(connection);
-                match Error::from_line(&text) {
-                    Some(error) => return Err(Unanswered::Failed(error)),
-                    None if errors_fail => {
-                        return Err(Unanswered::Failed(server_error::server_error(&text)));
-                    }
-                    None => sink.error(&text),
+        outcome.inspect(|_| pool.give_back(connection)).map_err(|failure| {
+            match (self.shared.waits.check_open(), failure) {
+                (Err(closed), _) => Unanswered::Failed(closed),
+                (_, CallFailure::NotSent(error)) if error.kind() == ErrorKind::Timeout => {
+                    Unanswered::Failed(error)
                 }
-                Ok(())
+                (_, CallFailure::NotSent(error)) => Unanswered::Gone(error),
+                (_, CallFailure::Lost(error))
+                    if call.may_repeat() && error.kind() != ErrorKind::Timeout =>
+                {
+                    Unanswered::Gone(error)
+                }
+                (_, lost) => Unanswered::Failed(lost.into_error()),
             }
-            Ok(_) => {
-                pool.give_back(connection);
-                Ok(())
-            }
-            Err(failure) => {
-                self.shared.waits.check_open().map_err(Unanswered::Failed)?;
-                Err(match failure {
-                    CallFailure::NotSent(error) if error.kind() == ErrorKind::Timeout => {
-                        Unanswered::Failed(error)
-                    }
-                    CallFailure::NotSent(error) => Unanswered::Gone(error),
-                    CallFailure::Lost(error)
-                        if call.only_reads() && error.kind() != ErrorKind::Timeout =>
-                    {
-                        Unanswered::Gone(error)
-                    }
-                    lost @ CallFailure::Lost(_) => Unanswered::Failed(lost.into_error()),
-                })
-            }
-        }
+        })
     }
 
     /// Runs several commands, as on a connection of their own. They are sent together; `each` is
@@ -345,6 +339,11 @@ impl Remote {
     /// [`Remote::select`] and [`Remote::session`] ends with the store that [`Remote::open`] opened.
     pub fn close(&self) {
         self.shared.waits.close();
+    }
+
+    /// Fails once the store was closed, by whatever handle.
+    pub(crate) fn check_store_open(&self) -> Result<()> {
+        self.shared.store_waits.check_open()
     }
 
     fn run(&self, call: &Call<'_>, sink: &mut dyn ReplySink) -> Result<Frame> {

@@ -20,6 +20,8 @@ const TEXTS: &[(&str, ErrorKind)] = &[
     ("Invalid OVERFLOW type", ErrorKind::Syntax),
     ("must be called with a single source key", ErrorKind::Syntax),
     ("should be greater than 0", ErrorKind::OutOfRange),
+    ("bytes: see txn_max_bytes", ErrorKind::TooLarge),
+    ("bytes: see script_max_bytes", ErrorKind::TooLarge),
     ("timeout is negative", ErrorKind::OutOfRange),
     ("wrong number of arguments", ErrorKind::Syntax),
     ("exceeds maximum allowed size", ErrorKind::OutOfRange),

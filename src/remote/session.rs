@@ -93,9 +93,7 @@ impl RemoteSession {
 
     /// Runs a command. An error of the command is a reply.
     pub fn command(&mut self, argv: &[&[u8]]) -> Result<Reply> {
-        let mut reply = ReplyBuilder::default();
-        self.command_into(argv, &mut reply)?;
-        Ok(reply.finish())
+        ReplyBuilder::collect(|reply| self.command_into(argv, reply))
     }
 
     /// Runs a command and writes its reply to `sink`. An error of the command is a reply.

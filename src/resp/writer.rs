@@ -27,6 +27,9 @@ impl Protocol {
 /// The maximum number of bytes around a text: type, length, line ends.
 const FRAME: usize = 32;
 
+/// A string of more bytes is long.
+const LONG_BYTES: usize = 1 << 20;
+
 /// Appends replies to a buffer. If a reply exceeds the limit, the writer discards what it has
 /// written and is full: it ignores all further output.
 pub(crate) struct Writer<'a> {
@@ -38,12 +41,34 @@ pub(crate) struct Writer<'a> {
     begin: usize,
     full: bool,
     forecast: Forecast,
+    /// Whether a long string that is the whole reply is left out, and whether one was.
+    may_leave_out: bool,
+    has_left_out: bool,
 }
 
 impl<'a> Writer<'a> {
     pub(crate) fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Self {
         let begin = out.len();
-        Self { out, protocol, limit: None, begin, full: false, forecast: Forecast::default() }
+        Self {
+            out,
+            protocol,
+            limit: None,
+            begin,
+            full: false,
+            forecast: Forecast::default(),
+            may_leave_out: false,
+            has_left_out: false,
+        }
+    }
+
+    /// Leaves out a reply that is a string of more than a megabyte.
+    pub(crate) fn leaving_out_long(self) -> Self {
+        Self { may_leave_out: true, ..self }
+    }
+
+    /// Whether a reply was left out since its string is long.
+    pub(crate) fn has_left_out(&self) -> bool {
+        self.has_left_out
     }
 
     /// A writer whose buffer grows only as `limit` allows.
@@ -261,6 +286,11 @@ impl ReplySink for Writer<'_> {
 
     fn bulk(&mut self, bytes: &[u8]) {
         self.bulk(bytes);
+    }
+
+    fn leaves_out(&mut self, len: usize) -> bool {
+        self.has_left_out |= self.may_leave_out && len > LONG_BYTES;
+        self.has_left_out
     }
 
     fn begin_bulk(&mut self, len: usize) -> bool {

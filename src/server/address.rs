@@ -13,7 +13,7 @@ use crate::options::{ClientCertificates, Options};
 pub(crate) enum ServerAddress {
     Unix(PathBuf),
     Tcp(Vec<SocketAddr>),
-    /// The same for encrypted connections.
+    /// The addresses that a host has, for connections encrypted by TLS.
     Tls(Vec<SocketAddr>),
 }
 

@@ -8,6 +8,8 @@ use crate::commands::{Reply, Session, WaitingPop};
 
 use super::client_list::ClientInfo;
 use super::command_table::CommandEntry;
+use super::held::Held;
+use super::long_reply::LongReply;
 use super::transaction_queue::TransactionQueue;
 use crate::resp::Protocol;
 
@@ -57,6 +59,10 @@ pub(crate) struct Client {
     pub(crate) queue: Option<TransactionQueue>,
     pub(crate) blocked: Option<BlockedState>,
     pub(crate) close_state: CloseState,
+    /// What the client keeps here, if it is a process that shares the store.
+    pub(crate) held: Held,
+    /// The rest of the reply to its last command.
+    pub(crate) long_reply: Option<LongReply>,
     /// Whether the client has written since its replies were last sent.
     pub(crate) has_written: bool,
     /// The numbers of its channels, patterns and shard channels.
@@ -78,11 +84,18 @@ impl Client {
             queue: None,
             blocked: None,
             close_state: CloseState::Open,
+            held: Held::default(),
+            long_reply: None,
             has_written: false,
             subscriptions: [0; 3],
             listens: false,
             monitors: false,
         }
+    }
+
+    /// Whether its commands run on a snapshot or in a transaction.
+    pub(crate) fn has_view(&self) -> bool {
+        !self.session.db().is_live()
     }
 
     /// Whether the client is subscribed to anything.

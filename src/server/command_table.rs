@@ -63,6 +63,11 @@ impl CommandEntry {
         if self.arity < 0 { count >= least } else { count == least }
     }
 
+    /// Whether the command runs a script.
+    pub(crate) fn is_script(&self) -> bool {
+        matches!(self.kind, CommandKind::Store(info) if info.is_script())
+    }
+
     /// Whether a call can take long by itself. One that only sets up the connection, such as HELLO or
     /// SUBSCRIBE, takes long if its thread was interrupted, which says nothing about the client.
     pub(crate) fn can_take_long(&self) -> bool {

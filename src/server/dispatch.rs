@@ -7,12 +7,14 @@
 use std::time::Instant;
 
 use crate::commands::ReplySink as _;
+use crate::commands::script_log::{self, ScriptSteps};
 
 use super::blocking::run_blocking_pop;
 use super::client::{Client, CloseState};
 use super::command_table::{CommandEntry, CommandKind, SessionRole};
 use super::commands::{self, Call};
 use super::counters::{CallOutcome, Counters};
+use super::long_reply::LongReply;
 use super::monitor::{self, Shown};
 use super::output_limit::OutputLimit;
 use super::scripts::run_script;
@@ -20,6 +22,7 @@ use super::session_call::{queue_in_session, run_in_session, write_failure};
 use super::shared::Server;
 use super::subscribing::{self, pong, run_subscribe};
 use super::transaction::exec;
+use super::transaction_queue::ShownCommand;
 use crate::resp::{Protocol, Writer};
 
 /// Runs `argv`, which has at least a name, and appends the reply to `out`. Returns how long it took,
@@ -39,7 +42,11 @@ pub(crate) fn dispatch(
     let mut monitored =
         entry.map_or(Shown::No, |entry| monitor::shown(server, client, entry, argv));
     let queued = take_shown(client, entry, monitored);
+    let mut called = ScriptSteps::new();
     let mut writer = Writer::with_limit(out, client.protocol, &limit);
+    if entry.is_some_and(|entry| entry.name == "get") && !client.monitors {
+        writer = writer.leaving_out_long();
+    }
     match entry {
         None if is_http(name) => close_http_client(server, client),
         // The session writes the error and makes a transaction with this command fail.
@@ -52,12 +59,22 @@ pub(crate) fn dispatch(
                 monitored = Shown::No;
                 refuse(client, entry, &mut writer, &text);
             }
+            None if monitored == Shown::Ran => {
+                ((), called) = script_log::record(|| run(server, client, entry, argv, &mut writer));
+            }
             None => run(server, client, entry, argv, &mut writer),
         },
     }
     let full = writer.is_full();
+    if writer.has_left_out() {
+        begin_long_reply(server, client, argv, out);
+    }
     if monitored != Shown::No && may_run {
-        show(server, client, monitored, argv, &queued, out.get(before..).unwrap_or_default());
+        let reply = out.get(before..).unwrap_or_default();
+        match (monitored, entry) {
+            (Shown::Queued, Some(entry)) => note_queued(client, entry, argv, reply),
+            _ => show(server, client, argv, (&queued, &called), reply),
+        }
     }
     counters.commands.add(1);
     let nanos = nanos_since(started);
@@ -75,8 +92,23 @@ pub(crate) fn dispatch(
         && finish_reply(client, &limit, counters, full) == ReplyDisposition::Discard
     {
         out.truncate(before);
+        client.long_reply = None;
     }
     nanos
+}
+
+/// Begins the reply to a GET whose string was left out. A string that has become short meanwhile is
+/// the reply of another GET.
+fn begin_long_reply(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Vec<u8>) {
+    let key = argv.get(1).copied().unwrap_or_default();
+    match LongReply::begin(client.session.db(), key, out) {
+        Ok(Some(reply)) => client.long_reply = Some(reply),
+        Ok(None) => {
+            let mut writer = Writer::new(out, client.protocol);
+            run_in_session(server, client, argv, &mut writer);
+        }
+        Err(error) => write_failure(server, &error, &mut Writer::new(out, client.protocol)),
+    }
 }
 
 /// The error for a command that this client may not call now, if this is one.
@@ -85,31 +117,43 @@ fn refusal(client: &Client, entry: &CommandEntry, argv: &[&[u8]]) -> Option<Stri
 }
 
 /// Takes the words of queued commands for those that monitor, if EXEC is about to run.
-fn take_shown(client: &mut Client, entry: Option<&CommandEntry>, shown: Shown) -> Vec<String> {
+fn take_shown(
+    client: &mut Client,
+    entry: Option<&CommandEntry>,
+    shown: Shown,
+) -> Vec<ShownCommand> {
     let runs = shown == Shown::Ran && entry.is_some_and(|entry| entry.name == "exec");
     let queue = client.queue.as_mut().filter(|_| runs);
     queue.map_or_else(Vec::new, |queue| std::mem::take(&mut queue.shown))
 }
 
-/// Shows a command to those that monitor. `queued`: the commands that EXEC ran before it.
+/// Notes a queued command for those that monitor, who see it when EXEC runs it.
+fn note_queued(client: &mut Client, entry: &CommandEntry, argv: &[&[u8]], reply: &[u8]) {
+    if let Some(queue) = client.queue.as_mut().filter(|_| reply.starts_with(b"+QUEUED")) {
+        let words = monitor::words(argv);
+        queue.shown.push(ShownCommand { words, is_script: entry.is_script() });
+    }
+}
+
+/// Shows a command to those that monitor. `queued`: the commands that EXEC ran before it. `called`: what
+/// the scripts among them called, or the command itself.
 fn show(
     server: &Server,
-    client: &mut Client,
-    shown: Shown,
+    client: &Client,
     argv: &[&[u8]],
-    queued: &[String],
+    (queued, called): (&[ShownCommand], &ScriptSteps),
     reply: &[u8],
 ) {
-    if shown == Shown::Queued {
-        if let Some(queue) = client.queue.as_mut().filter(|_| reply.starts_with(b"+QUEUED")) {
-            queue.shown.push(monitor::words(argv));
-        }
-        return;
-    }
+    let mut called = called.iter();
     if reply.starts_with(b"*") && !reply.starts_with(b"*-1") {
-        queued.iter().for_each(|words| monitor::show_words(server, client, words));
+        for command in queued {
+            monitor::show_words(server, client, &command.words);
+            let steps = command.is_script.then(|| called.next()).flatten();
+            monitor::show_steps(server, steps.map_or(&[], Vec::as_slice));
+        }
     }
     monitor::show(server, client, argv);
+    called.for_each(|steps| monitor::show_steps(server, steps));
 }
 
 /// Whether a command is a line of an HTTP request. A web page can make a browser on this machine
@@ -178,6 +222,10 @@ fn run(
             queue_store_command(server, client, entry, argv, out);
         }
         CommandKind::Store(_) => run_store_command(server, client, entry, argv, out),
+        // There it does not wait.
+        CommandKind::BlockingPop if client.has_view() => {
+            run_store_command(server, client, entry, argv, out);
+        }
         CommandKind::Session(role) => run_session_command(server, client, role, argv, out),
         _ if !entry.accepts_count(argv.len()) => {
             let text = format!("ERR wrong number of arguments for '{}' command", entry.name);
@@ -213,9 +261,9 @@ fn run_store_command(
     argv: &[&[u8]],
     out: &mut Writer<'_>,
 ) {
-    client.has_written |= entry.writes;
-    let is_script = matches!(entry.kind, CommandKind::Store(info) if info.is_script());
-    if is_script && entry.accepts_count(argv.len()) && !client.session.tracks() {
+    // What a transaction writes becomes visible by its commit.
+    client.has_written |= entry.writes && !client.has_view();
+    if entry.is_script() && entry.accepts_count(argv.len()) && !client.session.tracks() {
         return run_script(server, client, argv, out);
     }
     if client.listens {

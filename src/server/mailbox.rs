@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::commands::Reply;
+use crate::commands::script_log::ScriptSteps;
 use mio::Waker;
 use parking_lot::Mutex;
 
@@ -17,7 +18,8 @@ pub(crate) enum Message {
     /// The reply for a blocked client, and the number of its wait.
     Deliver { to: ClientHandle, wait: u64, reply: Reply },
     /// The reply of a script that ran on a thread of its own, and the number of its wait.
-    ScriptDone { to: ClientHandle, wait: u64, reply: Reply },
+    /// `called`: what it has called, if somebody monitors.
+    ScriptDone { to: ClientHandle, wait: u64, reply: Reply, called: ScriptSteps },
     /// Messages of channels wait for a client.
     Mail(ClientHandle),
     /// A command that a client that monitors gets to see.

@@ -1,7 +1,7 @@
 //! MONITOR: clients that see every command that others run.
 //!
 //! A command is shown after it has run. Administrative commands are not shown, and neither are
-//! passwords. While nobody monitors, a command pays one load.
+//! passwords. What a script calls comes after the script. While nobody monitors, a command pays one load.
 //!
 //! Lines wait in the output buffer of the monitor. One that reads too slowly is closed at the limit
 //! that `client-output-buffer-limit` sets for replicas, as in Redis.
@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
+
+use crate::commands::script_log::ScriptStep;
 
 use super::client::Client;
 use super::client_list::ClientHandle;
@@ -100,15 +102,26 @@ pub(crate) fn show(server: &Server, client: &Client, argv: &[&[u8]]) {
     show_words(server, client, &words(argv));
 }
 
+/// Shows the commands that a script has called.
+pub(crate) fn show_steps(server: &Server, steps: &[ScriptStep]) {
+    for step in steps {
+        let argv: Vec<&[u8]> = step.words.iter().map(Vec::as_slice).collect();
+        show_line(server, step.database, "lua", &words(&argv));
+    }
+}
+
 /// Shows a command by its quoted words.
 pub(crate) fn show_words(server: &Server, client: &Client, words: &str) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (seconds, micros) = (now.as_secs(), now.subsec_micros());
     let from = match client.info.is_unix {
         true => format!("unix:{}", server.settings.value("unixsocket")),
         false => client.info.address.clone(),
     };
-    let database = client.session.db().database();
+    show_line(server, client.session.db().database(), &from, words);
+}
+
+fn show_line(server: &Server, database: u32, from: &str, words: &str) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (seconds, micros) = (now.as_secs(), now.subsec_micros());
     let line = format!("+{seconds}.{micros:06} [{database} {from}]{words}\r\n");
     server.monitors.send(server, &line);
 }

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::commands::Reply;
+use crate::commands::script_log;
 use crate::error::{Error, ErrorKind};
 use crate::txn::Db;
 use parking_lot::Mutex;
@@ -80,7 +81,10 @@ pub(crate) fn run_script(
     if !server.slow_scripts.is_known(script) {
         match client.session.db().script_within(argv, BUDGET) {
             Ok(Some(reply)) => return out.reply(&reply),
-            Ok(None) => server.slow_scripts.remember(script),
+            Ok(None) => {
+                script_log::forget();
+                server.slow_scripts.remember(script);
+            }
             Err(error) => return write_failure(server, &error, out),
         }
     }
@@ -91,7 +95,13 @@ pub(crate) fn run_script(
     });
 }
 
-/// Runs work that may take long on a thread of its own, while its client is blocked.
+/// Whether [`run_on_thread`] would find a thread now.
+pub(crate) fn has_thread(server: &Server) -> bool {
+    server.slow_scripts.running.load(Relaxed) < MAX_THREADS
+}
+
+/// Runs work that may take long on a thread of its own, while its client is blocked. A transaction of
+/// the client goes on at least as long: to end it the loop would have to wait for the work.
 pub(crate) fn run_on_thread(
     server: &Server,
     client: &mut Client,
@@ -106,17 +116,23 @@ pub(crate) fn run_on_thread(
     }
     let (db, mailboxes) = (client.session.db().clone(), Arc::clone(&server.mailboxes));
     let (to, wait) = (client.info.handle, slow.next_wait.fetch_add(1, Relaxed));
+    let transaction = client.held.transaction();
+    let monitored = server.monitors.any();
     let work = move || {
-        let reply = match catch_unwind(AssertUnwindSafe(|| work(&db))) {
-            Ok(reply) => reply,
+        let run = || match monitored {
+            true => script_log::record(|| work(&db)),
+            false => (work(&db), Vec::new()),
+        };
+        let (reply, called) = match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(done) => done,
             Err(_) => {
                 let error = Error::new(ErrorKind::Panic, "a script panicked");
                 db.degrade(&error);
-                Reply::Error(error_text(&error))
+                (Reply::Error(error_text(&error)), Vec::new())
             }
         };
-        drop((db, running));
-        mailboxes.post(to.event_loop, Message::ScriptDone { to, wait, reply });
+        drop((transaction, db, running));
+        mailboxes.post(to.event_loop, Message::ScriptDone { to, wait, reply, called });
     };
     let spawned = crate::sync::spawn("lsmkv-script", work);
     if let Err(error) = spawned {

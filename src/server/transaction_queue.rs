@@ -13,6 +13,13 @@ pub(crate) struct ServerCommand {
     pub(crate) argv: Vec<Vec<u8>>,
 }
 
+/// A queued command as those that monitor see it.
+#[derive(Debug)]
+pub(crate) struct ShownCommand {
+    pub(crate) words: String,
+    pub(crate) is_script: bool,
+}
+
 /// The transaction that a client is building.
 #[derive(Debug, Default)]
 pub(crate) struct TransactionQueue {
@@ -24,8 +31,8 @@ pub(crate) struct TransactionQueue {
     pub(crate) writes: bool,
     /// Whether a queued command begins or ends subscriptions.
     pub(crate) subscribes: bool,
-    /// The words of the commands, if somebody monitors.
-    pub(crate) shown: Vec<String>,
+    /// The commands, if somebody monitors.
+    pub(crate) shown: Vec<ShownCommand>,
     /// Approximate memory of arguments that this queue holds.
     held_bytes: usize,
 }
@@ -51,7 +58,7 @@ impl TransactionQueue {
 
     /// Approximate memory of this queue, without the session's own.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let shown: usize = self.shown.iter().map(String::capacity).sum();
+        let shown: usize = self.shown.iter().map(|shown| shown.words.capacity()).sum();
         self.server_commands.capacity() * size_of::<ServerCommand>() + self.held_bytes + shown
     }
 }

@@ -1,15 +1,19 @@
-//! The sockets of this process, by descriptor: those of servers, and connections to stores elsewhere.
+//! What a forked child must not keep, by descriptor: the locks of stores, the sockets of servers, and
+//! connections to stores elsewhere.
 //!
-//! A forked child has copies of them. As long as it keeps them, the port stays taken after its
-//! parent has gone, and clients wait for replies that nobody sends. So the handler that runs in the
-//! child closes them. It may take no lock, hence this table of bits.
+//! A forked child has copies of them. As long as it keeps them, the store stays locked and the port
+//! taken after its parent has gone, and clients wait for replies that nobody sends. So the handler
+//! that runs in the child closes them. It may take no lock, hence this table of bits.
 //!
-//! Invariant: a descriptor is listed only while it is open. It is listed after it was opened and
-//! taken off the list before it is closed, so that the child never closes anything else.
+//! Invariants:
+//! - A descriptor is listed only while it is open. It is listed after it was opened and taken off the
+//!   list before it is closed, so that the child never closes anything else.
+//! - Of a descriptor of [`ListedDescriptor::open`] no child has a copy that was made before it was
+//!   listed, unless the process forks without a pause.
 
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 const WORDS: usize = 64;
 const DESCRIPTORS_PER_CHUNK: usize = WORDS * 64;
@@ -44,6 +48,67 @@ impl Drop for Listed {
         {
             word.fetch_and(!bit, Ordering::SeqCst);
         }
+    }
+}
+
+/// How often a descriptor is opened again because of a fork.
+const MOST_ATTEMPTS: u32 = 10_000;
+
+/// Forks that have begun and are not over, and those that are over, in this process.
+static FORKING: AtomicUsize = AtomicUsize::new(0);
+static FORKED: AtomicUsize = AtomicUsize::new(0);
+
+/// Notes that a fork of this process begins. It takes no lock.
+pub(crate) fn fork_begins() {
+    FORKING.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Notes, in the parent, that a fork is over. It takes no lock.
+pub(crate) fn fork_ends() {
+    FORKED.fetch_add(1, Ordering::SeqCst);
+    FORKING.fetch_sub(1, Ordering::SeqCst);
+}
+
+/// Notes, in the child, that it has no other thread that forks. It takes no lock.
+pub(crate) fn fork_ends_in_child() {
+    FORKING.store(0, Ordering::SeqCst);
+}
+
+/// An open descriptor that forked children close.
+#[derive(Debug)]
+pub(crate) struct ListedDescriptor {
+    // It is dropped before the descriptor.
+    _listed: Listed,
+    descriptor: OwnedFd,
+}
+
+impl ListedDescriptor {
+    /// Opens a descriptor and lists it. If a child was forked in between, that one keeps a copy: the
+    /// descriptor is then closed here, and opened anew. In a process that forks without a pause, the
+    /// last attempt counts.
+    pub(crate) fn open<E>(mut open: impl FnMut() -> Result<OwnedFd, E>) -> Result<Self, E> {
+        for _ in 0..MOST_ATTEMPTS {
+            let forked = FORKED.load(Ordering::SeqCst);
+            let opened = Self::of(open()?);
+            // A fork that begins from here on finds it on the list.
+            if FORKING.load(Ordering::SeqCst) == 0 && FORKED.load(Ordering::SeqCst) == forked {
+                return Ok(opened);
+            }
+            drop(opened);
+            std::thread::yield_now();
+        }
+        Ok(Self::of(open()?))
+    }
+
+    /// Lists a descriptor.
+    pub(crate) fn of(descriptor: OwnedFd) -> Self {
+        Self { _listed: Listed::new(descriptor.as_raw_fd()), descriptor }
+    }
+}
+
+impl AsFd for ListedDescriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
     }
 }
 
@@ -95,5 +160,27 @@ mod tests {
         assert_eq!(found(), numbers);
         drop((listed, beyond));
         assert_eq!(found(), []);
+    }
+
+    #[test]
+    fn what_was_opened_during_a_fork_is_opened_anew() {
+        let mut opened = Vec::new();
+        let descriptor = ListedDescriptor::open(|| {
+            match opened.len() {
+                // The first fork begins and ends meanwhile; the second is not over yet.
+                0 => {
+                    fork_begins();
+                    fork_ends();
+                }
+                1 => fork_begins(),
+                2 => fork_ends(),
+                _ => {}
+            }
+            let file = OwnedFd::from(std::fs::File::open("/dev/null")?);
+            opened.push(file.as_raw_fd());
+            Ok::<_, std::io::Error>(file)
+        });
+        assert_eq!(opened.len(), 4);
+        assert_eq!(descriptor.unwrap().as_fd().as_raw_fd(), *opened.last().unwrap());
     }
 }

@@ -11,7 +11,6 @@ mod native;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use native::*;
 
-#[cfg(any(feature = "remote", feature = "server"))]
 pub(crate) mod descriptors;
 mod spawn;
 pub(crate) mod transit;

@@ -187,6 +187,18 @@ impl Db {
         }
     }
 
+    /// Runs a read whose result goes on to read: an iterator.
+    pub(crate) fn read_for_long<T>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<T> {
+        match &self.view {
+            View::Live => self.store.read_for_long(self.database, work),
+            View::Snapshot(past) => past.read_for_long(&self.store, self.database, work),
+            View::Transaction(running) => running.run(&self.store, self.database, work),
+        }
+    }
+
     /// Runs a write that depends on these keys only, and commits all of it or nothing.
     pub(crate) fn write<T>(
         &self,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use smallvec::SmallVec;
 
 use crate::encoding::keys::{Space, meta_key};
-use crate::engine::{Commit, WriteOptions};
+use crate::engine::{Commit, Reader, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::SyncMode;
 use crate::txn::conflicts::KeyId;
@@ -47,7 +47,26 @@ impl Store {
         database: u32,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
-        let (space, reader) = self.space_and_reader(database)?;
+        self.read_by(self.space_and_reader(database)?, database, work)
+    }
+
+    /// Runs a read whose result goes on to read: an iterator.
+    pub(crate) fn read_for_long<T>(
+        &self,
+        database: u32,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let pair = self.space_and(database, || self.engine().lasting_reader())?;
+        self.read_by(pair, database, work)
+    }
+
+    #[inline]
+    fn read_by<T>(
+        &self,
+        (space, reader): (Space, Reader),
+        database: u32,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<T> {
         let now = self.clock().now();
         let point = ReadPoint { reader, now, database, space, as_of_reader: false };
         let mut tx = Tx::new(self, point, Overlay::default());

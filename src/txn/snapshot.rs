@@ -47,8 +47,11 @@ impl PinnedReadPoint {
 
     /// A read point for one command.
     pub(crate) fn read_point(&self, database: u32, space: Space) -> Result<ReadPoint> {
-        let reader = self.snapshot.reader()?;
-        Ok(ReadPoint { reader, now: self.time.now(), database, space, as_of_reader: true })
+        Ok(self.point_of(self.snapshot.reader()?, database, space))
+    }
+
+    fn point_of(&self, reader: Reader, database: u32, space: Space) -> ReadPoint {
+        ReadPoint { reader, now: self.time.now(), database, space, as_of_reader: true }
     }
 }
 
@@ -82,6 +85,18 @@ impl SnapshotView {
         work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
     ) -> Result<T> {
         let point = self.point.read_point(database, self.space)?;
+        work(&mut Tx::new(store, point, Overlay::default()))
+    }
+
+    /// Runs a read whose result goes on to read: an iterator.
+    pub(crate) fn read_for_long<T>(
+        &self,
+        store: &Store,
+        database: u32,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let reader = self.point.snapshot.lasting_reader()?;
+        let point = self.point.point_of(reader, database, self.space);
         work(&mut Tx::new(store, point, Overlay::default()))
     }
 }

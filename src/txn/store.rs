@@ -89,12 +89,22 @@ impl Store {
     /// The space of a database and a reader that belong together.
     #[inline]
     pub(super) fn space_and_reader(&self, database: u32) -> Result<(Space, Reader)> {
+        self.space_and(database, || self.engine().reader())
+    }
+
+    /// The space of a database, and a reader that belongs together with it, which `reader` makes.
+    #[inline]
+    pub(super) fn space_and(
+        &self,
+        database: u32,
+        reader: impl Fn() -> Result<Reader>,
+    ) -> Result<(Space, Reader)> {
         // A refresh may change any key of a space together with the mapping, which a command that
         // changes the mapping cannot.
         let _steady = self.follows_writer.then(|| self.spaces().steady());
         loop {
             let changes = self.spaces().changes();
-            let pair = (self.spaces().of(database)?, self.engine().reader()?);
+            let pair = (self.spaces().of(database)?, reader()?);
             // The database was emptied or swapped in between: space and reader may not belong
             // together.
             if self.spaces().changes() == changes {

@@ -46,8 +46,11 @@ pub(crate) mod zset;
 
 pub use crate::encoding::glob::matches as glob_matches;
 pub use crate::encoding::meta::Type;
+pub use crate::engine::CacheFill;
 pub use bits::{BitOp, BitRange, BitSearch, BitUnit, BitfieldOp, FieldAction, FieldType, Overflow};
 pub use expire::ExpireIf;
+#[cfg(feature = "server")]
+pub(crate) use iterate::chunk_of_keys;
 pub use iterate::{KeyEntry, KeyIter, KeyRange, Member, MemberIter, MemberRange};
 #[doc(hidden)]
 pub use keyspace_sample::{KeyFigures, KeyspaceSampler};
@@ -55,7 +58,8 @@ pub use list::{InsertPosition, Search, Side};
 pub use scan::{Page, ScanOptions};
 pub(crate) use set::SetOperation;
 pub use sort::{SortBy, SortOptions};
+#[cfg(feature = "server")]
+pub(crate) use string::chunks::StringReader;
 pub(crate) use string::chunks::StringValue;
-pub(crate) use string::common_subsequence;
 pub use string::{Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions, SetOutcome};
 pub use zset::{Aggregate, By, Combine, End, ZAdd, ZRange};

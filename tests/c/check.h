@@ -5,8 +5,7 @@
  *     int main(int argc, char **argv) { BEGIN(argc, argv); RUN(a_value...); return END(); }
  *
  * Each story gets a directory of its own below the scratch directory in argv[1]. If the environment
- * names another store in LSMKV_TEST_STORE, such as unix:///path, the stories use that instead, each
- * after a FLUSHALL. A story that needs what that store does not offer ends at the first call that
+ * names another place (place.h), the stories use the store there instead, each after a FLUSHALL. A story that needs what that store does not offer ends at the first call that
  * says so, by LSMKV_UNSUPPORTED; it is skipped and counted.
  */
 #ifndef LSMKV_TEST_CHECK_H
@@ -18,12 +17,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "lsmkv.h"
+#include "place.h"
 
 static const char *check_scratch;
 static char check_dir[4096];
 static const char *check_store;
-static int check_story_failed, check_passed, check_failed, check_skipped, check_cluster;
+static int check_story_failed, check_passed, check_failed, check_skipped, check_cluster, check_shared;
 
 /* Leaves a story after a call that said that the store does not offer it. */
 #ifdef __cplusplus
@@ -139,6 +138,7 @@ static void check_begin(int argc, char **argv) {
     check_scratch = argv[1];
     check_store = getenv("LSMKV_TEST_STORE");
     check_cluster = check_store != NULL && strstr(check_store, "-cluster://") != NULL;
+    check_shared = check_is_shared();
     mkdir(check_scratch, 0700);
 }
 
@@ -156,7 +156,7 @@ static lsmkv_db *check_open(void) {
     lsmkv_err err;
     if (lsmkv_open(check_dir, NULL, &db, &err) != LSMKV_OK) {
         printf("    open %s: %s\n", check_dir, err.msg);
-        check_story_failed = 1;
+        check_failed++;
         exit(check_end());
     }
     return db;

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -183,6 +184,66 @@ STORY(a_surviving_child_does_not_keep_the_store_of_a_dead_parent_locked) {
     STATUS(lsmkv_close(check_open(), NULL), LSMKV_OK);
 }
 
+/* Forks children that live until the pipe ends, a few while the store is being opened. */
+static void *forks_all_the_time(void *of) {
+    const int *pipe_and_opened = of;
+    char byte;
+    int forks;
+    for (forks = 0; forks < 40 && !__atomic_load_n(&pipe_and_opened[1], __ATOMIC_SEQ_CST); forks++) {
+        if (fork() == 0) _exit(read(pipe_and_opened[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    return NULL;
+}
+
+static int opens_while_it_forks_and_dies(int pipe_end) {
+    int pipe_and_opened[2] = {pipe_end, 0};
+    lsmkv_db *db;
+    pthread_t forks;
+    if (pthread_create(&forks, NULL, forks_all_the_time, pipe_and_opened) != 0) return 1;
+    if (lsmkv_open(check_dir, NULL, &db, NULL) != LSMKV_OK) return 1;
+    __atomic_store_n(&pipe_and_opened[1], 1, __ATOMIC_SEQ_CST);
+    pthread_join(forks, NULL);
+    raise(SIGKILL);
+    return 1;
+}
+
+/* Opens the store as soon as every child had a moment to close what it inherited. */
+static lsmkv_db *opened_soon(void) {
+    lsmkv_db *db = NULL;
+    int tries;
+    for (tries = 0; tries < 1000; tries++) {
+        if (lsmkv_open(check_dir, NULL, &db, NULL) != LSMKV_BUSY) break;
+        usleep(10000);
+    }
+    CHECK(db != NULL);
+    return db;
+}
+
+/*
+ * A child that was forked while another thread opened the store had a copy of the lock's descriptor
+ * that no handle showed yet. When the parent was killed, the store stayed locked as long as the child
+ * lived.
+ */
+STORY(a_child_forked_during_an_open_does_not_keep_the_store_locked) {
+    int round;
+    for (round = 0; round < 20; round++) {
+        int ends[2];
+        pid_t child;
+        CHECK(pipe(ends) == 0);
+        fflush(stdout);
+        child = fork();
+        if (child == 0) {
+            close(ends[1]);
+            _exit(opens_while_it_forks_and_dies(ends[0]));
+        }
+        close(ends[0]);
+        CHECK(wait_for(child) == -SIGKILL);
+        STATUS(lsmkv_close(opened_soon(), NULL), LSMKV_OK);
+        close(ends[1]);
+        if (check_story_failed) return;
+    }
+}
+
 /* A second copy of the library in one process has its own registry; the file lock is common. */
 STORY(two_copies_of_the_library_do_not_share_a_directory) {
     const char *path = getenv("LSMKV_TEST_LIBRARY");
@@ -229,5 +290,6 @@ int main(int argc, char **argv) {
     RUN(a_child_forked_after_the_last_close_opens_stores_of_its_own);
     RUN(two_copies_of_the_library_do_not_share_a_directory);
     RUN(a_surviving_child_does_not_keep_the_store_of_a_dead_parent_locked);
+    RUN(a_child_forked_during_an_open_does_not_keep_the_store_locked);
     return END();
 }

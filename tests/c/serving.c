@@ -212,6 +212,31 @@ STORY(what_cannot_be_served_is_a_status_that_says_why) {
     STATUS(lsmkv_server_stop(first, &why), LSMKV_OK);
 }
 
+STORY(the_socket_of_a_dead_server_is_replaced_and_no_other_file) {
+    lsmkv_db *db = serves();
+    struct sockaddr_un at = {0};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    FILE *file;
+    STATUS(lsmkv_server_stop(server, &why), LSMKV_OK);
+    at.sun_family = AF_UNIX;
+    strncpy(at.sun_path, socket_path, sizeof at.sun_path - 1);
+    /* A socket that is closed and not removed is what a killed server leaves. */
+    CHECK(bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 1) == 0);
+    close(fd);
+    CHECK(connected() < 0);
+    STATUS(lsmkv_serve(db, address, NULL, &server, &why), LSMKV_OK);
+    fd = connected();
+    CHECK(fd >= 0 && sends(fd, "PING\r\n") && arrives(fd, "+PONG\r\n"));
+    close(fd);
+    STATUS(lsmkv_server_stop(server, &why), LSMKV_OK);
+    file = fopen(socket_path, "w");
+    CHECK(file != NULL && fputs("kept", file) >= 0 && fclose(file) == 0);
+    STATUS(lsmkv_serve(db, address, NULL, &server, &why), LSMKV_BUSY);
+    CHECK(why.os_errno == EADDRINUSE && strstr(why.msg, socket_path) != NULL);
+    CHECK(unlink(socket_path) == 0);
+    STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+}
+
 STORY(a_password_is_asked_for) {
     lsmkv_db *db = check_open();
     lsmkv_options *options = lsmkv_options_new();
@@ -309,6 +334,7 @@ int main(int argc, char **argv) {
     RUN(stopping_ends_the_waits_of_clients_and_not_those_of_the_program);
     RUN(closing_the_store_stops_its_servers);
     RUN(what_cannot_be_served_is_a_status_that_says_why);
+    RUN(the_socket_of_a_dead_server_is_replaced_and_no_other_file);
     RUN(a_password_is_asked_for);
     RUN(a_client_that_leaves_early_raises_no_signal_and_a_client_can_stop_the_server);
     RUN(a_forked_child_keeps_no_client_and_no_address);

@@ -77,6 +77,7 @@ class Python:
 
 # What a program's scenario needs beside the program: clients that its README installs with it.
 ALSO = {
+    "gunicorn": ["redis"],
     "celery": ["kombu[redis]"],
     "kombu": ["kombu[redis]"],
     "huey": ["redis"],

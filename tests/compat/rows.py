@@ -63,6 +63,17 @@ ROWS = [
         short=True,
     ),
     *python(
+        "gunicorn",
+        "gunicorn",
+        "gunicorn",
+        [
+            ("workers", "three workers; two of them killed, the master restarted", {}),
+            ("preloaded", "`preload_app`: workers killed, the master restarted", {}),
+        ],
+        in_process=True,
+        short=True,
+    ),
+    *python(
         "Celery",
         "celery",
         "celery",

@@ -2,6 +2,8 @@
 #ifndef LSMKV_TEST_SHOW_HPP
 #define LSMKV_TEST_SHOW_HPP
 
+#include "../c/place.h"
+
 #include <lsmkv.hpp>
 #include <string>
 

@@ -21,7 +21,7 @@ mod intended;
 mod plan;
 #[rustfmt::skip]
 mod pools;
-#[cfg(feature = "remote")]
+#[cfg(all(feature = "remote", feature = "server"))]
 mod places;
 mod resp;
 #[cfg(feature = "scripting")]

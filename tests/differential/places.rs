@@ -1,8 +1,9 @@
-//! The same sequences on stores of other processes, reached as any program reaches them.
+//! Random sequences of commands on stores that another process holds: a shared one, servers, a cluster.
+//! They are reached as any program reaches them, and compared with a redis-server.
 
 use std::cell::Cell;
 
-use lsmkv::{Error, Options, Remote, Reply};
+use lsmkv::{Error, Options, Remote, Reply, SharedStore};
 
 use super::plan::{Ours, Place};
 use super::sequence::{Generator, Tally, knows, run_on_server, shrink};
@@ -20,16 +21,36 @@ impl Place for Remote {
     }
 }
 
+impl Place for SharedStore {
+    fn command(&self, argv: &[&[u8]]) -> Result<Reply, Error> {
+        Self::command(self, argv)
+    }
+
+    fn select(&self, number: u32) -> Result<Box<dyn Place>, Error> {
+        Ok(Box::new(Self::select(self, number)?))
+    }
+}
+
 /// What Redis 7.0 does not have, and what it counts otherwise: keys that have expired.
 const WITHOUT: [&str; 2] = ["HGETDEL", "DBSIZE"];
 
-/// Compares sequences on the store at an address with redis. Returns how many commands were compared
-/// and how many the place does not offer.
+/// Compares sequences on the store at an address with those on a redis-server. Returns how many
+/// commands were compared and how many the place does not offer.
 fn compare(address: &str, test: &str, without: &[&str]) -> Option<(u64, u64)> {
+    let store = Remote::open(address, &Options::default()).unwrap();
+    compare_store(Box::new(store), address, test, without)
+}
+
+/// Compares sequences on a store with those on a redis-server, as [`compare`] does.
+fn compare_store(
+    store: Box<dyn Place>,
+    address: &str,
+    test: &str,
+    without: &[&str],
+) -> Option<(u64, u64)> {
     let reference = Reference::start(test)?;
     let mut redis = reference.connect();
-    let store = Remote::open(address, &Options::default()).unwrap();
-    let mut ours = Ours::Remote(Box::new(store), Cell::new(false));
+    let mut ours = Ours::Remote(store, Cell::new(false));
     let db = memory();
     let generator = Generator::new(|name| knows(&db, name) && !without.contains(&name));
     let seed = number("LSMKV_DIFFERENTIAL_SEED", 1);
@@ -58,6 +79,20 @@ fn replies_and_content_on_a_server_of_ours_are_those_of_redis() {
     };
     println!("lsmkv serve: {compared} compared, {left} not");
     assert!(compared > 10 * left, "{compared} compared, {left} not");
+}
+
+/// Two handles of one process stand for two processes: the second one connects to the first.
+#[test]
+fn replies_and_content_of_a_store_that_another_holds_are_those_of_redis() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || SharedStore::open(dir.path(), &Options::default()).unwrap();
+    let (holder, client) = (open(), open());
+    assert!(!client.is_holder());
+    let found = compare_store(Box::new(client), "shared", "differential::shared", &[]);
+    let Some((compared, left)) = found else { return };
+    println!("shared, not the holder: {compared} compared, {left} not");
+    assert!(compared > 10 * left, "{compared} compared, {left} not");
+    holder.close().unwrap();
 }
 
 #[test]

@@ -189,8 +189,21 @@ impl Client {
     }
 }
 
-/// Reads a reply of either version.
+/// Reads a reply of either version, which must not have a message inside.
 pub(crate) fn read(reader: &mut impl BufRead) -> io::Result<Resp> {
+    let mut interleaved = Vec::new();
+    let reply = read_apart(reader, &mut interleaved)?;
+    match interleaved.is_empty() {
+        true => Ok(reply),
+        false => Err(io::Error::other(format!("{interleaved:?} inside {reply:?}"))),
+    }
+}
+
+/// Reads a reply, and apart from it the messages that were sent between its elements.
+pub(crate) fn read_apart(
+    reader: &mut impl BufRead,
+    interleaved: &mut Vec<Resp>,
+) -> io::Result<Resp> {
     let mut head = Vec::new();
     reader.read_until(b'\n', &mut head)?;
     let head = head.strip_suffix(b"\r\n").unwrap_or(&head);
@@ -210,13 +223,13 @@ pub(crate) fn read(reader: &mut impl BufRead) -> io::Result<Resp> {
         }),
         '*' => Resp::Array(match usize::try_from(number()?) {
             Err(_) => None,
-            Ok(len) => Some(elements(reader, len)?),
+            Ok(len) => Some(elements(reader, interleaved, len)?),
         }),
         '_' => Resp::Null,
         ',' => Resp::Double(rest.to_owned()),
-        '%' => Resp::Map(elements(reader, 2 * usize::try_from(number()?).unwrap())?),
-        '~' => Resp::Set(elements(reader, usize::try_from(number()?).unwrap())?),
-        '>' => Resp::Push(elements(reader, usize::try_from(number()?).unwrap())?),
+        '%' => Resp::Map(elements(reader, interleaved, 2 * usize::try_from(number()?).unwrap())?),
+        '~' => Resp::Set(elements(reader, interleaved, usize::try_from(number()?).unwrap())?),
+        '>' => Resp::Push(elements(reader, interleaved, usize::try_from(number()?).unwrap())?),
         '=' => Resp::Verbatim(bytes(reader, usize::try_from(number()?).unwrap())?),
         _ => return Err(io::Error::other(format!("not RESP: {head}"))),
     })
@@ -230,8 +243,25 @@ fn bytes(reader: &mut impl BufRead, len: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn elements(reader: &mut impl BufRead, len: usize) -> io::Result<Vec<Resp>> {
-    (0..len).map(|_| read(reader)).collect()
+fn elements(
+    reader: &mut impl BufRead,
+    interleaved: &mut Vec<Resp>,
+    len: usize,
+) -> io::Result<Vec<Resp>> {
+    let mut items = Vec::new();
+    while items.len() < len {
+        match read_apart(reader, interleaved)? {
+            item if is_message(&item) => interleaved.push(item),
+            item => items.push(item),
+        }
+    }
+    Ok(items)
+}
+
+/// Whether a push belongs to no command: in EXEC the confirmation of SUBSCRIBE is an element.
+fn is_message(item: &Resp) -> bool {
+    let Resp::Push(items) = item else { return false };
+    matches!(items.first(), Some(Resp::Bulk(Some(kind))) if kind == b"invalidate" || kind == b"message")
 }
 
 #[test]

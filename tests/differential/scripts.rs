@@ -19,10 +19,32 @@ fn ours(db: &Db, argv: &[&str]) -> Resp {
     db.command(&argv).unwrap().into()
 }
 
-fn compare(db: &Db, redis: &mut Client, script: &str) {
-    let argv = ["EVAL", script, "2", "k0", "k1", "a", "1"];
+/// First lines of scripts: every flag, several, and wrong ones.
+const HEADS: [&str; 18] = [
+    "#!lua\n",
+    "#!lua flags=\n",
+    "#!lua flags=no-writes\n",
+    "#!lua flags=allow-oom\n",
+    "#!lua flags=allow-stale\n",
+    "#!lua flags=no-cluster\n",
+    "#!lua flags=allow-cross-slot-keys\n",
+    "#!lua flags=no-writes,allow-oom,allow-stale,no-cluster,allow-cross-slot-keys\n",
+    "#!lua flags=no-writes flags=allow-oom\n",
+    "#!lua flags='no-writes'\n",
+    "#!lua flags=no-writes,\n",
+    "#!lua flags=NO-WRITES\n",
+    "#!lua flags=nosuch\n",
+    "#!lua flags=no-writes allow-oom\n",
+    "#!lua name=x\n",
+    "#!LUA flags=no-writes\n",
+    "#!js\n",
+    "#!lua flags=no-writes",
+];
+
+fn compare(db: &Db, redis: &mut Client, command: &str, script: &str) {
+    let argv = [command, script, "2", "k0", "k1", "a", "1"];
     let (here, there) = (ours(db, &argv), redis.call(&argv).unwrap());
-    assert_eq!(here, there, "ours first, then redis, for\n{script}");
+    assert_eq!(here, there, "ours first, then redis, for {command}\n{script}");
 }
 
 /// Every key that scripts use, as commands that show all of it in a fixed order.
@@ -195,7 +217,26 @@ fn every_script_of_the_corpus_replies_as_in_redis() {
     let corpus = include_str!("../testdata/scripts.txt");
     let scripts: Vec<&str> = corpus.trim_end().split("\n---\n").collect();
     assert!(scripts.len() > 200);
-    scripts.into_iter().for_each(|script| compare(&db, &mut redis, script));
+    scripts.into_iter().for_each(|script| compare(&db, &mut redis, "EVAL", script));
+}
+
+#[test]
+fn every_flag_of_a_script_has_the_effect_that_it_has_in_redis() {
+    let Some(server) = Server::start("differential::script_flags") else { return };
+    let (db, mut redis) = (open(), server.connect());
+    for head in HEADS {
+        for command in ["EVAL", "EVAL_RO"] {
+            for body in [
+                "return redis.call('GET', KEYS[1])",
+                "return redis.call('SET', KEYS[1], ARGV[1])",
+                "return redis.pcall('DEL', KEYS[2])",
+                "return redis.call('DBSIZE')",
+                "return ARGV",
+            ] {
+                compare(&db, &mut redis, command, &format!("{head}{body}"));
+            }
+        }
+    }
 }
 
 #[test]
@@ -208,8 +249,12 @@ fn random_scripts_reply_and_leave_what_they_do_in_redis() {
         let (db, mut writer) = (open(), Writer { random: SplitMix64::new(seed) });
         redis.call(&["FLUSHALL"]).unwrap();
         for _ in 0..20 {
-            let script = writer.script();
-            compare(&db, &mut redis, &script);
+            let mut script = writer.script();
+            if writer.below(8) == 0 {
+                script.insert_str(0, writer.pick(&HEADS));
+            }
+            let command = writer.pick(&["EVAL", "EVAL", "EVAL", "EVAL_RO"]);
+            compare(&db, &mut redis, command, &script);
         }
         compare_content(&db, &mut redis, seed);
         assert_eq!(db.check().unwrap(), [""; 0]);

@@ -28,6 +28,7 @@ impl Server {
             .arg(dir.path().join("socket"))
             .args(["--save", "", "--appendonly", "no", "--databases", "16", "--dir"])
             .arg(dir.path())
+            .args(["--enable-debug-command", "local"])
             // The order of SORT ... ALPHA is that of the locale.
             .env("LC_ALL", "C")
             .stdout(Stdio::null())

@@ -53,11 +53,16 @@ fn child_bank_that_is_killed() {
     });
 }
 
-/// Lets a child work and kills it; the number of the last transfer that each thread has said.
-fn live_and_die(dir: &Path, random: &mut SplitMix64) -> [i64; THREADS] {
+/// Lets a child, which is a test of this program, work and kills it. Returns the whole lines that it has
+/// said; it must say `ack` at least once.
+pub(super) fn said_until_killed(
+    child: &str,
+    variables: &[(&str, String)],
+    random: &mut SplitMix64,
+) -> String {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["kill::child_bank_that_is_killed", "--exact", "--nocapture"])
-        .env(CHILD_DIR, dir)
+        .args([child, "--exact", "--nocapture"])
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -73,11 +78,18 @@ fn live_and_die(dir: &Path, random: &mut SplitMix64) -> [i64; THREADS] {
     std::thread::sleep(Duration::from_micros(random.below(40_000)));
     child.kill().unwrap();
     child.wait().unwrap();
-    let said = reader.join().unwrap();
-    let mut last = [0; THREADS];
+    let mut said = reader.join().unwrap();
     // The last line may be cut short: then it was not said.
-    let whole = said.rfind('\n').map_or("", |end| &said[..end]);
-    for line in whole.lines().filter_map(|line| line.strip_prefix("ack ")) {
+    said.truncate(said.rfind('\n').unwrap_or(0));
+    said
+}
+
+/// Lets a bank work and kills it; the number of the last transfer that each thread has said.
+fn live_and_die(dir: &Path, random: &mut SplitMix64) -> [i64; THREADS] {
+    let variables = [(CHILD_DIR, dir.to_str().unwrap().to_owned())];
+    let said = said_until_killed("kill::child_bank_that_is_killed", &variables, random);
+    let mut last = [0; THREADS];
+    for line in said.lines().filter_map(|line| line.strip_prefix("ack ")) {
         let (thread, n) = line.split_once(' ').unwrap();
         last[thread.parse::<usize>().unwrap()] = n.parse().unwrap();
     }

@@ -6,6 +6,8 @@
 mod bank;
 mod checker;
 mod flushes;
+#[cfg(feature = "scripting")]
+mod functions;
 mod histories;
 mod kill;
 mod power_cut;

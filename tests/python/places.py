@@ -1,4 +1,5 @@
-"""Where the tests keep their data: in this process, or in the store that LSMKV_TEST_STORE names."""
+"""Where the tests keep their data: in this process, or in the store that LSMKV_TEST_STORE names. With
+LSMKV_TEST_SHARED that is a directory which another process holds."""
 
 import functools
 import os
@@ -9,11 +10,17 @@ import unittest
 import lsmkv
 
 PLACE = os.environ.get("LSMKV_TEST_STORE")
+SHARED = "LSMKV_TEST_SHARED" in os.environ
 
 
 def on_cluster():
     """Whether the place is a cluster."""
     return PLACE is not None and "-cluster://" in PLACE
+
+
+def opened(path, **options):
+    """Opens a store, as the place of the tests asks."""
+    return lsmkv.open(path, **({"shared": True} if SHARED and path == PLACE else {}), **options)
 
 
 def _is_unsupported(error):
@@ -53,7 +60,7 @@ class PlaceTest(unittest.TestCase):
             self.path = os.path.join(scratch.name, "store")
         else:
             self.path = PLACE
-        self.db = lsmkv.open(self.path)
+        self.db = opened(self.path)
         self.addCleanup(self.db.close)
         if PLACE is not None:
             self.db.flushall()

@@ -1,5 +1,6 @@
-"""`lsmkv.Cache`, compared with diskcache where that is installed, and `lsmkv.Lock`."""
+"""`lsmkv.Cache`, compared with diskcache where that is installed."""
 
+import inspect
 import io
 import os
 import pickle
@@ -107,6 +108,28 @@ class Caches(unittest.TestCase):
             self.assertEqual(ours.clear(), theirs.clear())
             self.assertEqual((len(ours), ours.volume()), (0, 0))
             theirs.close()
+
+    @unittest.skipIf(diskcache is None, "diskcache is not installed")
+    def test_every_method_of_diskcache_is_there_with_its_arguments(self):
+        methods = [
+            name for name, member in vars(diskcache.Cache).items()
+            if inspect.isfunction(member) and (name.startswith("__") or not name.startswith("_"))
+        ]
+        self.assertGreater(len(methods), 35)
+        for name in methods:
+            parameters = [
+                [(it.name, str(it.default), it.kind) for it in inspect.signature(getattr(cache, name)).parameters.values()]
+                for cache in (lsmkv.Cache, diskcache.Cache)
+            ]
+            if name == "__init__":
+                # There are no other ways to keep values.
+                parameters[1] = [it for it in parameters[1] if it[0] != "disk"]
+            elif name in ("__exit__", "reset"):
+                # The names of the rest, and another mark for no value.
+                parameters = [[kind for _, _, kind in it] for it in parameters]
+            self.assertEqual(parameters[0], parameters[1], name)
+        for name in ("directory", "timeout"):
+            self.assertIsInstance(getattr(lsmkv.Cache, name), property)
 
     def test_values_expiry_and_tags_survive_a_close(self):
         cache = self.cache()
@@ -216,66 +239,6 @@ class Caches(unittest.TestCase):
             self.cache().push(1, side="left")
         with self.assertRaises(KeyError):
             self.cache().peekitem()
-
-
-class Locks(unittest.TestCase):
-    def setUp(self):
-        self.db = lsmkv.open()
-        self.addCleanup(self.db.close)
-
-    def test_a_lock_is_held_by_one(self):
-        with self.db.lock("l", timeout=10) as lock:
-            self.assertTrue(lock.locked() and lock.owned())
-            other = lsmkv.Lock(self.db, "l", sleep=0.01)
-            self.assertFalse(other.acquire(blocking=False))
-            self.assertFalse(other.acquire(blocking_timeout=0.05))
-            self.assertFalse(other.owned())
-            self.assertTrue(lock.extend(10) and 10 < self.db.ttl("l") <= 20)
-            self.assertTrue(lock.reacquire() and self.db.ttl("l") <= 10)
-            self.assertTrue(lock.extend(5, replace_ttl=True) and self.db.ttl("l") <= 5)
-        self.assertFalse(lock.locked())
-        with self.assertRaises(lsmkv.LockError):
-            lock.release()
-
-    def test_a_lock_that_is_lost_is_not_released_for_another(self):
-        lock = self.db.lock("l", timeout=0.02)
-        self.assertTrue(lock.acquire())
-        time.sleep(0.05)
-        with self.db.lock("l") as second:
-            for call in (lock.reacquire, lambda: lock.extend(1), lock.release):
-                with self.assertRaises(lsmkv.LockNotOwnedError):
-                    call()
-            with self.assertRaises(lsmkv.LockError):
-                second.extend(1)
-            self.assertTrue(second.owned())
-        with self.assertRaises(ValueError):
-            self.db.lock("l", timeout=0)
-
-    def test_threads_take_turns(self):
-        inside, most, total = [], [], []
-
-        def work():
-            for _ in range(20):
-                with self.db.lock("l", timeout=10, sleep=0.001):
-                    inside.append(1)
-                    most.append(len(inside))
-                    total.append(1)
-                    inside.pop()
-
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual((max(most), len(total)), (1, 80))
-
-    def test_another_thread_may_release_if_told(self):
-        lock = self.db.lock("l", thread_local=False)
-        lock.acquire()
-        thread = threading.Thread(target=lock.release)
-        thread.start()
-        thread.join()
-        self.assertFalse(lock.locked())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 //! Servers that lie, stall, stop or refuse, and addresses of nothing: each is a status that fits, in time.
 
 use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -127,6 +128,55 @@ fn a_socket_in_a_deep_directory_is_reached() {
     std::fs::rename(near.path().join("socket"), deep.join("socket")).unwrap();
     let store = Remote::open(&format!("unix://{}/socket", deep.display()), &quick()).unwrap();
     assert_eq!(store.command(&[b"GET", b"k"]).unwrap(), Reply::Bulk("v".into()));
+}
+
+/// A connection that the other side has left, though it still takes bytes, is not used for a call.
+#[test]
+fn a_connection_that_is_half_open_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    std::thread::spawn(move || {
+        for (number, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            let mut room = [0; 4096];
+            let _ = stream.read(&mut room);
+            stream.write_all(b"%1\r\n+proto\r\n:3\r\n").unwrap();
+            // The first connection ends its own side, as one that is about to go; it still reads.
+            if number == 0 {
+                stream.shutdown(std::net::Shutdown::Write).unwrap();
+                std::mem::forget(stream);
+            } else if stream.read(&mut room).is_ok_and(|len| len > 0) {
+                let _ = stream.write_all(b"$1\r\nv\r\n");
+            }
+        }
+    });
+    let store = Remote::open(&format!("unix://{}", path.display()), &quick()).unwrap();
+    let begun = Instant::now();
+    assert_eq!(store.command(&[b"GET", b"k"]).unwrap(), Reply::Bulk("v".into()));
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+}
+
+/// The permissions of a socket are those of its file. The file system asks for the user of the thread.
+#[expect(unsafe_code, reason = "changes the user of a thread")]
+#[test]
+fn a_socket_without_permission_is_told_at_the_open() {
+    let (dir, address) = liar(&[], false);
+    let path = dir.path().to_owned();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(path.join("socket"), std::fs::Permissions::from_mode(0o000)).unwrap();
+    let refused = std::thread::spawn(move || {
+        // SAFETY: it changes the user of this thread alone, for files, and ends with it. One that is
+        // not the superuser's stays as it is, and owns the socket without a permission for it.
+        unsafe { libc::setfsuid(65_534) };
+        let begun = Instant::now();
+        let error = Remote::open(&address, &quick()).unwrap_err();
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+        error
+    });
+    let error = refused.join().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    assert!(error.message().contains("ermission denied"), "{error}");
 }
 
 /// A server that is stopped, as a machine that is gone without a word: its kernel takes the bytes, and

@@ -1,6 +1,6 @@
-//! Stores of other processes: the programs of every binding run on `lsmkv serve`, on a redis-server and
-//! on a cluster, as they do on a directory; servers that lie, stall or die are errors in time.
-#![cfg(feature = "remote")]
+//! Stores of other processes: the programs of every binding run on a shared store, on `lsmkv serve`, on a
+//! redis-server and on a cluster, as they do on a directory; servers that lie, stall or die are errors in time.
+#![cfg(all(feature = "remote", feature = "server"))]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -11,7 +11,7 @@ use crate::servers::Server;
 use crate::toolchain::{available, built, compiler, library_path, root, run, skip};
 
 /// Programs whose stories make sense on any store.
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 15] = [
     "c/strings.c",
     "c/values.c",
     "c/hashes.c",
@@ -22,18 +22,47 @@ const PROGRAMS: [&str; 13] = [
     "c/commands.c",
     "c/scripts.c",
     "c/messages.c",
+    "c/handles.c",
+    "c/misuse.c",
     "cpp/binding.cpp",
     "cpp/commands.cpp",
     "cpp/handles.cpp",
 ];
 
 /// Tests of the Python binding that make sense on any store.
-const PYTHON: [&str; 2] = ["test_commands", "test_handles"];
+const PYTHON: [&str; 3] = ["test_commands", "test_handles", "test_locks"];
 
 /// The compiled programs.
 pub(crate) struct Suites {
     scratch: TempDir,
     programs: Vec<(&'static str, PathBuf)>,
+}
+
+/// Where the programs find their store.
+pub(crate) enum Place {
+    /// At an address.
+    Server(String),
+    /// In a directory that another process holds and shares.
+    Shared(PathBuf),
+}
+
+impl Place {
+    /// Sets what the programs read, for one that is to be started.
+    fn tell(&self, command: &mut Command) {
+        match self {
+            Self::Server(address) => command.env("LSMKV_TEST_STORE", address),
+            Self::Shared(dir) => command.env("LSMKV_TEST_STORE", dir).env("LSMKV_TEST_SHARED", "1"),
+        };
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Server(address) => write!(f, "{address}"),
+            Self::Shared(dir) => write!(f, "{}, shared", dir.display()),
+        }
+    }
 }
 
 /// What a store does not offer: a story, and the call or the sentence that said so.
@@ -47,16 +76,16 @@ impl Suites {
     }
 
     /// Runs all of them on a store, which they empty.
-    pub(crate) fn run_on(&self, address: &str) -> Skips {
+    pub(crate) fn run_on(&self, place: &Place) -> Skips {
         let mut skips = Skips::new();
         let mut failed = String::new();
         for (source, program) in &self.programs {
-            let output = Command::new(program)
+            let mut command = Command::new(program);
+            command
                 .arg(self.scratch.path().join("stores"))
-                .env("LD_LIBRARY_PATH", library_path(self.scratch.path()))
-                .env("LSMKV_TEST_STORE", address)
-                .output()
-                .unwrap();
+                .env("LD_LIBRARY_PATH", library_path(self.scratch.path()));
+            place.tell(&mut command);
+            let output = command.output().unwrap();
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             let lines: Vec<&str> = text.lines().collect();
             for (at, line) in lines.iter().enumerate() {
@@ -65,11 +94,11 @@ impl Suites {
                 }
             }
             if !output.status.success() {
-                failed += &format!("{source} on {address}, {}:\n{text}", output.status);
+                failed += &format!("{source} on {place}, {}:\n{text}", output.status);
             }
         }
         for name in PYTHON {
-            match run_python(name, address) {
+            match run_python(name, place) {
                 Ok(found) => skips.extend(found),
                 Err(text) => failed += &text,
             }
@@ -116,24 +145,24 @@ fn sentence(message: &str) -> String {
 }
 
 /// Runs a file of tests in Python; what was skipped, or the output of a failure.
-fn run_python(name: &str, address: &str) -> Result<Skips, String> {
+fn run_python(name: &str, place: &Place) -> Result<Skips, String> {
     if !available("python3") {
         skip("remote::python", "there is no python3");
         return Ok(Skips::new());
     }
-    let output = Command::new("python3")
+    let mut command = Command::new("python3");
+    command
         .args(["-m", "unittest", "discover", "-v", "-s", "tests/python", "-p"])
         .arg(format!("{name}.py"))
         .current_dir(root())
         .env("PYTHONPATH", root().join("bindings/python"))
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("LSMKV_LIBRARY", built("liblsmkv.so"))
-        .env("LSMKV_TEST_STORE", address)
-        .output()
-        .unwrap();
+        .env("LSMKV_LIBRARY", built("liblsmkv.so"));
+    place.tell(&mut command);
+    let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() {
-        return Err(format!("{name}.py on {address}:\n{text}"));
+        return Err(format!("{name}.py on {place}:\n{text}"));
     }
     let skipped = text.lines().filter_map(|line| line.split_once(" ... skipped "));
     let story = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();

@@ -1,11 +1,12 @@
 //! What goes wrong: a holder that is stopped, stale and long sockets, stores that are not shared.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use lsmkv::{Db, ErrorKind, Options, Reply, SharedStore};
 
-use super::worker::{REPLY_MS, Worker};
+use super::worker::{REPLY_MS, Worker, is_root};
 use super::{bulk, open, run, until};
 
 /// How long the client of a stopped holder waits.
@@ -124,22 +125,42 @@ fn options_that_make_no_sense_are_refused() {
     assert_eq!(Db::open(dir.path(), shared).unwrap_err().kind(), ErrorKind::Invalid);
 }
 
-#[test]
-fn who_may_not_write_to_the_directory_is_told() {
-    if rustix_is_root() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    open(dir.path()).close().unwrap();
-    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o500)).unwrap();
-    let refused = SharedStore::open(dir.path(), &Options::default());
-    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
-    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Io);
-    assert_eq!(run(&open(dir.path()), "GET k"), Reply::Nil);
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// The superuser may write anywhere.
-fn rustix_is_root() -> bool {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self").unwrap().uid() == 0
+/// The superuser may write anywhere, so another user asks for it.
+#[test]
+fn who_may_not_write_to_the_directory_is_told() {
+    let scratch = tempfile::tempdir().unwrap();
+    set_mode(scratch.path(), 0o755);
+    let dir = scratch.path().join("store");
+    open(&dir).close().unwrap();
+    set_mode(&dir, 0o555);
+    let refused = Worker::start_as_another(&dir, scratch.path()).answer().unwrap();
+    set_mode(&dir, 0o755);
+    assert!(refused.starts_with("refused"), "{refused}");
+    assert!(refused.contains("ermission denied"), "{refused}");
+    assert_eq!(run(&open(&dir), "GET k"), Reply::Nil);
+}
+
+/// The socket of a holder is for its owner alone.
+#[test]
+fn who_may_not_use_the_socket_is_told_at_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    set_mode(scratch.path(), 0o755);
+    let dir = scratch.path().join("store");
+    let store = open(&dir);
+    set_mode(&dir, 0o755);
+    set_mode(&dir.join("LOCK"), 0o644);
+    if !is_root() {
+        // Without another user the owner loses the permission.
+        set_mode(&dir.join("SHARED"), 0o000);
+    }
+    let begun = Instant::now();
+    let refused = Worker::start_as_another(&dir, scratch.path()).answer().unwrap();
+    assert!(refused.starts_with("refused"), "{refused}");
+    assert!(refused.contains("ermission denied") && refused.contains("SHARED"), "{refused}");
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert_eq!(run(&store, "GET k"), Reply::Nil);
 }

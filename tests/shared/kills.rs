@@ -1,5 +1,6 @@
 //! The holder is killed again and again while all processes read and write. Nothing that was
-//! acknowledged is lost, no write is half seen, and the others go on at once.
+//! acknowledged is lost, no write is half seen, and one of the others takes over at once: half a second
+//! after the death, and the time of its recovery, its call is answered.
 //!
 //! `LSMKV_SHARED_PROCESSES` sets the number of processes, `LSMKV_SHARED_KILLS` how often the holder is
 //! killed, `LSMKV_SHARED_COMMANDS` how many commands run at least, `LSMKV_SHARED_KILL_MS` the time
@@ -19,6 +20,8 @@ use super::{bulk, open, run, until};
 
 const KEYS: u64 = 50;
 const PAIRS: u64 = 20;
+/// The longest take-over, without the recovery of the store.
+const TAKE_OVER_MS: u64 = 500;
 
 fn number_from_env(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap())
@@ -32,11 +35,22 @@ pub(crate) fn write_until_told(store: &SharedStore, worker: u64, first: u64) {
         std::io::stdin().read_line(&mut line).unwrap();
     });
     let mut longest = Duration::ZERO;
+    let mut held = store.is_holder();
     let mut call = |words: &[&str]| {
         let argv: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
         let begun = Instant::now();
         let reply = store.command(&argv);
-        longest = longest.max(begun.elapsed());
+        if begun.elapsed() > longest {
+            longest = begun.elapsed();
+            // It may be killed before its end.
+            say(&format!("longest {}", longest.as_millis()));
+        }
+        // At the end a holder closes the store, which takes its own time.
+        if let (false, false, Some(opened_in)) = (told.is_finished(), held, store.opened_in()) {
+            held = true;
+            say(&format!("recovered {}", opened_in.as_millis()));
+            say(&format!("took {}", begun.elapsed().as_millis()));
+        }
         match reply {
             Ok(Reply::Error(text)) => panic!("{words:?}: {text}"),
             Ok(reply) => Some(reply),
@@ -71,7 +85,6 @@ pub(crate) fn write_until_told(store: &SharedStore, worker: u64, first: u64) {
         let Some(Reply::Array(both)) = seen else { panic!("{seen:?}") };
         assert_eq!(both[0], both[1], "half of a write was seen");
     }
-    say(&format!("longest {}", longest.as_millis()));
     store.close().unwrap();
     say("done");
 }
@@ -86,7 +99,34 @@ struct Writes {
     uncounted: i64,
     acknowledged: u64,
     longest_ms: u64,
+    /// Of the take-over that the worker tells about.
+    recovery_ms: u64,
+    take_overs: TakeOvers,
     done: bool,
+}
+
+/// How long take-overs took: the longest recovery, and the longest call of a process that took over
+/// without its recovery.
+#[derive(Clone, Copy, Default)]
+struct TakeOvers {
+    count: u64,
+    recovery_ms: u64,
+    rest_ms: u64,
+}
+
+impl TakeOvers {
+    fn add(&mut self, call_ms: u64, recovery_ms: u64) {
+        let rest_ms = call_ms.saturating_sub(recovery_ms);
+        *self = self.with(&Self { count: 1, recovery_ms, rest_ms });
+    }
+
+    fn with(&self, other: &Self) -> Self {
+        Self {
+            count: self.count + other.count,
+            recovery_ms: self.recovery_ms.max(other.recovery_ms),
+            rest_ms: self.rest_ms.max(other.rest_ms),
+        }
+    }
 }
 
 impl Writes {
@@ -120,11 +160,15 @@ impl Writes {
                 }
                 "uncounted" => self.uncounted += 1,
                 "longest" => self.longest_ms = self.longest_ms.max(number),
+                "recovered" => self.recovery_ms = number,
+                "took" => self.take_overs.add(number, self.recovery_ms),
                 "done" => self.done = true,
                 "holds" | "connected" => {}
                 other => panic!("a worker says {other}: {line}"),
             }
-            progress.fetch_add(1, Ordering::Relaxed);
+            if ["set", "lost", "counted", "uncounted"].contains(&what) {
+                progress.fetch_add(1, Ordering::Relaxed);
+            }
         }
         if !self.done {
             // Killed: the round that it was in may have written.
@@ -185,7 +229,14 @@ fn nothing_acknowledged_is_lost_when_holders_are_killed() {
     check(&open(dir.path()), &writes);
     let longest = writes.iter().map(|writes| writes.longest_ms).max().unwrap();
     let acknowledged: u64 = writes.iter().map(|writes| writes.acknowledged).sum();
-    println!("{killed} kills, {acknowledged} writes acknowledged, longest call {longest} ms");
+    let of_all = writes.iter().map(|writes| writes.take_overs);
+    let take_overs = of_all.fold(TakeOvers::default(), |all, one| all.with(&one));
+    println!(
+        "{killed} kills, {acknowledged} writes acknowledged, longest call {longest} ms; {} take-overs, \
+         longest recovery {} ms, longest take-over without its recovery {} ms",
+        take_overs.count, take_overs.recovery_ms, take_overs.rest_ms
+    );
+    assert!(take_overs.rest_ms <= TAKE_OVER_MS, "{} ms", take_overs.rest_ms);
 }
 
 /// Compares the store with what the workers were told.

@@ -12,7 +12,9 @@
 
 mod hostile;
 mod kills;
+mod losses;
 mod places;
+mod views;
 mod worker;
 
 use std::time::{Duration, Instant};

@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use bytes::Bytes;
+use lsmkv::rdb::{checksum, lzf};
 
-use super::{checksum, lzf};
 use crate::failure::Failure;
 
 /// The maximum length of a string in Redis.

@@ -8,10 +8,8 @@
 //! A claimed length allocates nothing before the bytes arrive. Memory is bounded by one chunk and
 //! one packed node, which Redis keeps small.
 
-mod checksum;
 mod field_expiry;
 mod input;
-mod lzf;
 mod members;
 mod packed;
 mod skip;

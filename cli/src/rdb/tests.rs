@@ -4,9 +4,9 @@
 #![expect(clippy::cast_possible_truncation, reason = "tests use small numbers")]
 
 use bytes::Bytes;
+use lsmkv::rdb::checksum::update;
 
 use super::RdbSource;
-use super::checksum::update;
 use crate::failure::Failure;
 use crate::transfer::{Body, Chunk, Source};
 

@@ -21,6 +21,7 @@ mod hash_flood;
 mod hostile;
 mod key_events;
 mod like_redis;
+mod long_strings;
 mod many_clients;
 mod memory;
 mod messages;
@@ -32,6 +33,7 @@ mod siege;
 mod stories;
 mod support;
 mod tracking;
+mod tracking_order;
 
 #[path = "../../../tests/differential/check.rs"]
 mod check;

@@ -1,26 +1,33 @@
 //! Channels over the wire: messages, what subscribed clients may do, slow ones, and a comparison
 //! with a real Redis.
 
+use std::collections::VecDeque;
 use std::io::{BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 
-use crate::resp::{Client, Resp, read};
+use crate::resp::{Client, Resp, read_apart};
 use crate::server::Server;
 use crate::support::{Lsmkv, ask, info, reply_text, request, until, words};
 
 /// A connection that sends and reads separately: a command may have any number of replies.
 pub(crate) struct Listener {
     reader: BufReader<UnixStream>,
-    writer: UnixStream,
+    pub(crate) writer: UnixStream,
     version: u8,
     /// The number of markers sent so far.
     markers: u64,
+    /// Pushes that stood inside of replies, to be read next.
+    apart: VecDeque<Resp>,
+    /// The number of pushes that stood inside of replies.
+    pub(crate) interleaved: usize,
 }
 
 impl Listener {
     pub(crate) fn new(stream: UnixStream, version: u8) -> Self {
         let writer = stream.try_clone().unwrap();
-        let mut listener = Self { reader: BufReader::new(stream), writer, version, markers: 0 };
+        let reader = BufReader::new(stream);
+        let (apart, markers, interleaved) = (VecDeque::new(), 0, 0);
+        let mut listener = Self { reader, writer, version, markers, apart, interleaved };
         if version == 3 {
             listener.send("HELLO 3");
             listener.read();
@@ -28,7 +35,7 @@ impl Listener {
         listener
     }
 
-    fn send(&mut self, line: &str) {
+    pub(crate) fn send(&mut self, line: &str) {
         self.writer.write_all(&request(&words(line))).unwrap();
     }
 
@@ -36,8 +43,16 @@ impl Listener {
         self.writer.write_all(&request(words)).unwrap();
     }
 
+    /// The next reply or message. What was sent between the elements of a reply comes after it.
     pub(crate) fn read(&mut self) -> Resp {
-        read(&mut self.reader).unwrap()
+        if let Some(push) = self.apart.pop_front() {
+            return push;
+        }
+        let mut apart = Vec::new();
+        let reply = read_apart(&mut self.reader, &mut apart).unwrap();
+        self.interleaved += apart.len();
+        self.apart.extend(apart);
+        reply
     }
 
     /// Everything that has arrived up to the reply of a PING of its own.

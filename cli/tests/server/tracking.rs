@@ -107,7 +107,7 @@ impl Side {
         let mut arrived: Vec<Vec<Resp>> = vec![Vec::new(); CLIENTS];
         for (n, command) in commands.iter().enumerate() {
             if n > 0 && commands[0] != "MULTI" {
-                std::thread::sleep(Duration::from_millis(3));
+                std::thread::sleep(Duration::from_millis(12));
             }
             let named = |word: &str| match word.strip_prefix('#') {
                 Some(number) => self.ids[number.parse::<usize>().unwrap()].to_string(),
@@ -138,17 +138,13 @@ impl Side {
         let own = commands[0].starts_with("CLIENT");
         for (number, arrived) in arrived.iter_mut().enumerate() {
             arrived.iter_mut().for_each(|reply| self.normalize(own && number == client, reply));
-            // What another client redirects here comes before the reply in Redis, after it in lsmkv.
-            // Messages of one command for several clients that redirect to one have no order. Nil
+            // What another client redirects here comes before the reply in Redis or inside of it, after
+            // it in lsmkv: `tracking_order` shows that. Messages of one command for several clients that redirect to one have no order. Nil
             // has one form by now, so it has one place.
             arrived.sort_by_key(|reply| match reply {
                 Resp::Push(items) => (true, items.clone()),
                 _ => (false, Vec::new()),
             });
-            // The key may expire before Redis sends what PEXPIRE has changed; it sends both together.
-            if commands[0].starts_with("PEXPIRE") {
-                arrived.dedup_by(|a, b| a == b && matches!(a, Resp::Push(_)));
-            }
         }
         if commands[0] == "RESET" && VERSIONS[client] == 3 {
             self.clients[client].ask("HELLO 3");
@@ -180,6 +176,9 @@ fn random_sequences_of_clients_that_track_are_answered_as_by_redis() {
     let ours = Lsmkv::start(&["--threads", "2"]);
     let commands = std::env::var("LSMKV_TRACKING_COMMANDS").ok().and_then(|it| it.parse().ok());
     let commands: u64 = commands.unwrap_or(4000);
+    // Redis joins the changes that it finds at once, so a key that its cleaner deletes in the turn of
+    // PEXPIRE would be told once, not twice. It expires on the next access instead.
+    ask(&mut redis.connect(), "DEBUG SET-ACTIVE-EXPIRE 0");
     let mut sides = [Side::new(&|| ours.stream()), Side::new(&|| redis.stream())];
     let seed = std::env::var("LSMKV_TRACKING_SEED").ok().and_then(|it| it.parse().ok());
     let (mut state, mut messages, mut before) = (seed.unwrap_or(2024), 0, Vec::new());
@@ -187,21 +186,14 @@ fn random_sequences_of_clients_that_track_are_answered_as_by_redis() {
         let client = next(&mut state, CLIENTS as u64) as usize;
         let mut commands = vec![random_line(&mut state, false)];
         if client == 0 && next(&mut state, 4) == 0 {
-            commands = vec!["PEXPIRE a 1".to_owned(), "GET a".to_owned()];
-        } else if client != 2 && next(&mut state, 12) == 0 {
-            // What is redirected to client 2 would arrive in the midst of a reply of Redis.
+            // Redis takes the time twice in PEXPIRE: with 1 it deletes the key at once if a millisecond
+            // ends in between, and then the expiry tells nothing.
+            commands = vec!["PEXPIRE a 8".to_owned(), "GET a".to_owned()];
+        } else if next(&mut state, 12) == 0 {
             let lines = 1 + next(&mut state, 5);
             commands = vec!["MULTI".to_owned()];
             commands.extend((0..lines).map(|_| random_line(&mut state, true)));
             commands.push(["EXEC", "EXEC", "EXEC", "DISCARD"][next(&mut state, 4) as usize].into());
-        }
-        // Redis writes this reply in parts, and what is redirected to client 2 between them.
-        if client == 2 && commands[0].starts_with("ZPOPMIN") {
-            commands[0] = commands[0].replace("ZPOPMIN", "ZCARD");
-        }
-        // Redis may find the expired key before the client does. Then it is not the client's change.
-        if client == 0 {
-            commands.iter_mut().for_each(|line| *line = line.replace(" NOLOOP", ""));
         }
         let [ours, theirs] = sides.each_mut().map(|side| side.run(client, &commands));
         before.push(format!("{client}: {commands:?}"));
@@ -216,6 +208,9 @@ fn random_sequences_of_clients_that_track_are_answered_as_by_redis() {
             messages += theirs.iter().filter(|it| matches!(it, Resp::Push(_))).count();
         }
     }
+    let [ours, theirs] = sides.each_ref().map(|side| side.clients[2].interleaved);
+    assert_eq!(ours, 0, "messages inside of replies");
+    println!("{theirs} messages inside of replies of Redis");
     println!("{commands} commands and {messages} messages compared");
     assert!(messages as u64 > commands / 8, "{messages}");
 }

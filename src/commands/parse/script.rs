@@ -2,6 +2,7 @@
 
 use crate::commands::args::Args;
 use crate::commands::reply::Reply;
+use crate::commands::script_log;
 use crate::commands::scripts::{ScriptCall, ScriptName, engine};
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
@@ -18,6 +19,7 @@ fn run<'a>(
     name: impl FnOnce(&'a [u8]) -> ScriptName<'a>,
     read_only: bool,
 ) -> Result<Reply> {
+    script_log::begin(tx.is_restartable());
     let name = name(args.bytes()?);
     let keys = match keys(&mut args, name) {
         Ok(keys) => keys,

@@ -6,9 +6,7 @@ use crate::commands::sink::{Head, ReplySink};
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
 use crate::types::number::parse_integer;
-use crate::types::{
-    Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions, common_subsequence,
-};
+use crate::types::{Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions};
 
 /// An expiry whose number is still text. Redis reports a wrong word anywhere before a wrong number.
 struct UnreadExpiry<'a> {
@@ -100,7 +98,7 @@ pub(crate) fn getex(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
 }
 
 pub(crate) fn lcs(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink) -> Result<()> {
-    let (a, b) = tx.two_strings(args.bytes()?, args.bytes()?)?;
+    let strings = tx.two_strings(args.bytes()?, args.bytes()?)?;
     let (mut len, mut indexes, mut with_len, mut least) = (false, false, false, 0);
     while !args.is_empty() {
         if args.take_word("LEN") {
@@ -119,7 +117,7 @@ pub(crate) fn lcs(tx: &mut Tx<'_>, mut args: Args<'_>, sink: &mut dyn ReplySink)
         let text = "ERR If you want both the length and indexes, please just use IDX.";
         return Err(Error::new(ErrorKind::Syntax, text));
     }
-    let common = common_subsequence(&a, &b)?;
+    let common = tx.common_subsequence(&strings)?;
     if indexes {
         lcs_indexes(&common, least, with_len, sink);
     } else if len {

@@ -137,6 +137,12 @@ impl Session {
         self.connection.list();
     }
 
+    /// Lets commands run on another handle of the store from now on.
+    pub(crate) fn use_db(&mut self, db: Db) {
+        self.connection.note_database(db.database());
+        self.db = db;
+    }
+
     /// The handle with the selected database.
     pub fn db(&self) -> &Db {
         &self.db
@@ -216,8 +222,7 @@ impl Session {
             ConnectionCommand::Watch => self.watch(args),
             ConnectionCommand::Reset => {
                 self.connection.reset()?;
-                self.db = self.connection.home.clone();
-                self.connection.note_database(self.db.database());
+                self.use_db(self.connection.home.clone());
                 self.end_multi();
                 Ok(Reply::Status("RESET"))
             }
@@ -293,8 +298,7 @@ impl Session {
     }
 
     fn select(&mut self, mut args: Args<'_>) -> Result<Reply> {
-        self.db = self.db.select(connection::database(&mut args)?)?;
-        self.connection.note_database(self.db.database());
+        self.use_db(self.db.select(connection::database(&mut args)?)?);
         Ok(Reply::OK)
     }
 
@@ -328,8 +332,7 @@ impl Session {
         let database = queue.run(&self.db, &watches, &mut self.connection, answers)?;
         drop(watches);
         let Some(database) = database else { return Ok(Some(Reply::NilArray)) };
-        self.db = self.db.select(database)?;
-        self.connection.note_database(database);
+        self.use_db(self.db.select(database)?);
         Ok(None)
     }
 }

@@ -25,10 +25,9 @@ use std::sync::Arc;
 use crate::engine::core::Core;
 use crate::engine::entry::Sequence;
 use crate::engine::handle::Engine;
-use crate::engine::version::current::set_current;
-use crate::engine::version::{LogState, ManifestWriter, Version};
+use crate::engine::version::{LogState, Version, write_manifest_of_copy};
 use crate::engine::wal::header::FILE_HEADER_BYTES;
-use crate::engine::wal::{Cut, Log, LogPosition, SegmentPin, SyncFile};
+use crate::engine::wal::{Cut, Log, LogPosition, SegmentPin};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::FileSystem;
 
@@ -134,8 +133,6 @@ impl Core {
 
     /// Performs step 4.
     fn write_manifest(&self, target: &TargetDir, contents: &CopyContents<'_>) -> Result<()> {
-        let (fs, dir) = (&**target.fs(), target.dir());
-        let sync_file = Arc::new(SyncFile::open(fs, dir)?);
         let number = self.numbers.allocate();
         let log = contents.log_state(number);
         let synced = log.cuts.last().map(|&(segment, end)| LogPosition::new(segment, end));
@@ -143,20 +140,7 @@ impl Core {
         let version = &contents.version;
         let (next_file, last) = (self.numbers.peek(), contents.last_sequence);
         let edit = version.as_edit(names, log, next_file, last, self.hash_seed, self.counted_from);
-        let manifest = ManifestWriter::create(
-            Arc::clone(target.fs()),
-            dir,
-            number,
-            &edit.encode(),
-            // A health of its own: a failure in the copy does not degrade the store.
-            Arc::default(),
-            Arc::clone(&sync_file),
-            None,
-        )?;
-        sync_file.note_manifest(number, manifest.end())?;
-        sync_file.note_log(synced.unwrap_or_default())?;
-        sync_file.sync()?;
-        set_current(fs, dir, number)
+        write_manifest_of_copy(target.fs(), target.dir(), number, &edit, synced.unwrap_or_default())
     }
 }
 

@@ -11,7 +11,8 @@
 //! - `pinned_value`: values that outlive the memtable;
 //! - `current_entry`, `cursor`: walking a memtable;
 //! - `weights`: sums of the weights of entries;
-//! - `set`: [`MemtableSet`], the memtables of all trees.
+//! - `set`: [`MemtableSet`], the memtables of all trees;
+//! - `held`: which of those readers still keep in memory.
 //!
 //! Threads: one writer at a time, which takes a lock, and any number of readers. Point reads take
 //! no lock.
@@ -21,6 +22,7 @@ mod buckets;
 mod current_entry;
 mod cursor;
 mod entries;
+mod held;
 mod mapped;
 #[cfg(loom)]
 pub mod models;
@@ -32,6 +34,7 @@ mod weights;
 
 pub use cursor::MemtableCursor;
 pub use entries::MemtableEntry;
+pub(crate) use held::HeldMemtables;
 pub(crate) use order::RUN;
 pub use set::MemtableSet;
 pub use table::Memtable;

@@ -19,6 +19,8 @@ pub struct MemtableSet {
     pub log_start: LogPosition,
     /// The seed of the store, with which keys are hashed.
     pub hash_seed: HashSeed,
+    /// No commit up to this one is in the set.
+    pub(crate) begins_after: Sequence,
     /// No commit after this one is in the set.
     last_sequence: AtomicU64,
 }
@@ -28,13 +30,17 @@ impl MemtableSet {
     pub fn new(capacity: usize, trees: usize, log_start: LogPosition, hash_seed: HashSeed) -> Self {
         let trees = (0..trees).map(|_| Arc::new(Memtable::new(capacity))).collect();
         let last_sequence = AtomicU64::new(Sequence::MAX);
-        Self { trees, log_start, hash_seed, last_sequence }
+        Self { trees, log_start, hash_seed, begins_after: 0, last_sequence }
     }
 
     /// The empty set that takes over when this one is frozen.
     #[must_use]
     pub fn successor(&self, capacity: usize, log_start: LogPosition) -> Self {
-        Self::new(capacity, self.trees.len(), log_start, self.hash_seed)
+        let begins_after = match self.last_sequence.load(Ordering::Relaxed) {
+            Sequence::MAX => 0,
+            last => last,
+        };
+        Self { begins_after, ..Self::new(capacity, self.trees.len(), log_start, self.hash_seed) }
     }
 
     /// Notes that the set takes no commits after `sequence`.

@@ -27,9 +27,8 @@ use crate::engine::files::{FileKind, FileNumbers};
 use crate::engine::hash::HashSeed;
 use crate::engine::recovery::lock_to_read;
 use crate::engine::sstable::{Properties, WriterOptions};
-use crate::engine::version::current::set_current;
-use crate::engine::version::{FileMeta, LEVELS, LogState, ManifestWriter, VersionEdit};
-use crate::engine::wal::{LogPosition, SyncFile};
+use crate::engine::version::{FileMeta, LEVELS, LogState, VersionEdit, write_manifest_of_copy};
+use crate::engine::wal::LogPosition;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::FileSystem;
 
@@ -214,8 +213,6 @@ impl NewStore<'_> {
         newest: Sequence,
         counted_from: Sequence,
     ) -> Result<()> {
-        let (fs, dir) = (&**self.target.fs(), self.target.dir());
-        let sync_file = Arc::new(SyncFile::open(fs, dir)?);
         let (number, segment) = (self.numbers.allocate(), self.numbers.allocate());
         let edit = VersionEdit {
             next_file: Some(self.numbers.peek()),
@@ -227,18 +224,8 @@ impl NewStore<'_> {
             removed: Vec::new(),
             trees: self.config.trees.iter().map(|tree| tree.name.as_bytes().to_vec()).collect(),
         };
-        let manifest = ManifestWriter::create(
-            Arc::clone(self.target.fs()),
-            dir,
-            number,
-            &edit.encode(),
-            Arc::default(),
-            Arc::clone(&sync_file),
-            None,
-        )?;
-        sync_file.note_manifest(number, manifest.end())?;
-        sync_file.sync()?;
-        set_current(fs, dir, number)
+        let (fs, dir) = (self.target.fs(), self.target.dir());
+        write_manifest_of_copy(fs, dir, number, &edit, LogPosition::default())
     }
 }
 

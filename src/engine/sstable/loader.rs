@@ -46,12 +46,17 @@ impl Loader {
     pub(super) fn payload(&self, handle: Handle) -> Result<Vec<u8>> {
         let mut bytes = vec![0; framed_length(handle)];
         self.read(&mut bytes, handle.offset)?;
-        let (kind, _) = self.check(&bytes, handle.offset)?;
-        if kind != STORED {
-            return Err(self.malformed(handle.offset, Malformed("block must not be compressed")));
-        }
-        bytes.truncate(handle.length as usize);
+        let length = self.payload_from(&bytes, handle.offset)?.len();
+        bytes.truncate(length);
         Ok(bytes)
+    }
+
+    /// Checks a block other than a data block that was read together with its neighbours.
+    pub(super) fn payload_from<'a>(&self, framed: &'a [u8], offset: u64) -> Result<&'a [u8]> {
+        match self.check(framed, offset)? {
+            (STORED, payload) => Ok(payload),
+            _ => Err(self.malformed(offset, Malformed("block must not be compressed"))),
+        }
     }
 
     /// Fills `buffer` from `offset`. A file that is too short was truncated after it was opened.
@@ -104,7 +109,7 @@ pub(super) fn unpack(packed: &[u8]) -> std::result::Result<Block, Malformed> {
 }
 
 /// Length of a block with its trailer. It cannot overflow, since the block is within the file.
-fn framed_length(handle: Handle) -> usize {
+pub(super) fn framed_length(handle: Handle) -> usize {
     handle.length as usize + TRAILER_BYTES as usize
 }
 

@@ -13,10 +13,10 @@ use bytes::Bytes;
 use super::block::Block;
 use super::block_cursor::BlockCursor;
 use super::format::{Footer, Handle, LZ4, STORED, TRAILER_BYTES};
+use super::frame::Tail;
 use super::index::Index;
 use super::loader::Loader;
 use super::properties::Properties;
-use super::table::{read_footer, read_properties};
 use crate::engine::entry::{MAX_SEQUENCE, Tag};
 use crate::engine::files::FileNumber;
 use crate::error::{Error, Result};
@@ -88,11 +88,13 @@ impl TableSalvage {
     }
 
     fn read_frame(&mut self) {
-        let footer = match read_footer(&self.loader, self.size) {
-            Ok(footer) => footer,
+        let tail = Tail::read(&self.loader, self.size);
+        let opened = tail.and_then(|tail| tail.footer(&self.loader).map(|footer| (tail, footer)));
+        let (tail, footer) = match opened {
+            Ok(opened) => opened,
             Err(cause) => return self.lose(self.size.saturating_sub(60)..self.size, cause),
         };
-        match read_properties(&self.loader, &footer) {
+        match tail.properties(&self.loader, &footer) {
             Ok(properties) => self.properties = Some(properties),
             Err(cause) => self.lose(range_of(footer.properties), cause),
         }

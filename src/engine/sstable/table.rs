@@ -1,7 +1,7 @@
 //! An open table: point reads, and the parts kept in memory for them.
 //!
-//! Index and filter are *resident*: they are read on first use, and then reached by one pointer
-//! load without a reference count or a lock. [`Table::evict_resident`] drops them at any time.
+//! Index and filter are *resident*: they are read on first use, or at open if the tail of the file
+//! has them, and then reached by one pointer load without a reference count or a lock. [`Table::evict_resident`] drops them at any time.
 //! Readers that use them keep them until they are done, and later readers read them again.
 //!
 //! Threads: all methods take `&self` and may be called by any number of threads at once.
@@ -16,12 +16,14 @@ use bytes::Bytes;
 use super::block::Block;
 use super::block_cursor::BlockCursor;
 use super::cache::{BlockCache, CacheFill};
-use super::filter::Filter;
-use super::format::{BadFooter, FOOTER_BYTES, Footer, Handle, Malformed};
+use super::counters::TableCounters;
+use super::format::{Footer, Handle, Malformed};
+use super::frame::Tail;
+use super::hit::Hit;
 use super::index::Index;
 use super::loader::Loader;
 use super::properties::Properties;
-use crate::engine::counter::Counter;
+use super::resident::Resident;
 use crate::engine::entry::{MAX_SEQUENCE, Sequence, Tag};
 use crate::engine::files::FileNumber;
 use crate::engine::hash::HashedKey;
@@ -29,63 +31,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::io::fs::File;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{ArcSwapOption, Mutex};
-
-/// Counters of reads, shared by the tables of a tree.
-#[derive(Debug, Default)]
-pub struct TableCounters {
-    /// Data blocks read from files.
-    pub block_reads: Counter,
-    /// Data blocks read from files by point reads that fill the cache.
-    pub get_block_reads: Counter,
-    /// Bytes of data blocks read from files, as stored.
-    pub block_read_bytes: Counter,
-    /// Point reads that consulted a Bloom filter.
-    pub filter_checks: Counter,
-    /// Point reads that the filter ended, since the key is not in the table.
-    pub filter_negatives: Counter,
-    /// Point reads that the filter let pass although the table had nothing to show.
-    pub filter_false_positives: Counter,
-    /// Data blocks found in the cache.
-    pub cache_hits: Counter,
-    /// Data blocks not found in the cache.
-    pub cache_misses: Counter,
-}
-
-/// The entry that a point read found: a value or a tombstone.
-#[derive(Clone, Debug)]
-pub struct Hit {
-    /// Sequence number and kind. A deleted key is a hit with the tag of a tombstone.
-    pub tag: Tag,
-    block: Block,
-    range: Range<u32>,
-}
-
-impl Hit {
-    /// The value, within its block.
-    #[inline]
-    pub fn value(&self) -> &[u8] {
-        self.block.slice(self.range.clone())
-    }
-
-    /// The value as bytes of its own. It is copied below 1 KiB, so that ten bytes do not keep a
-    /// block in memory. A longer value refers to its block.
-    pub fn to_bytes(&self) -> Bytes {
-        self.block.pinned(self.range.clone())
-    }
-}
-
-/// The parts of a table that stay in memory while it is used.
-#[derive(Debug)]
-pub(super) struct Resident {
-    pub(super) index: Index,
-    pub(super) filter: Option<Filter>,
-}
-
-impl Resident {
-    fn memory(&self) -> usize {
-        self.index.memory() + self.filter.as_ref().map_or(0, Filter::memory)
-    }
-}
 
 /// An open table: an immutable file of sorted entries.
 pub struct Table {
@@ -95,7 +40,7 @@ pub struct Table {
     properties: Properties,
     /// Entries before this key do not count, and their blocks may be gone.
     pub(super) lower: Option<Bytes>,
-    cache: Arc<BlockCache>,
+    pub(super) cache: Arc<BlockCache>,
     pub(super) counters: Arc<TableCounters>,
     resident: ArcSwapOption<Resident>,
     /// Held while the resident parts are read, so that only one thread reads them.
@@ -110,8 +55,8 @@ impl fmt::Debug for Table {
 }
 
 impl Table {
-    /// Opens table `number`, which has `expected_size` bytes according to the manifest. Reads only
-    /// footer and properties.
+    /// Opens table `number`, which has `expected_size` bytes according to the manifest. Reads the
+    /// tail of the file, and keeps index and filter if they are in it.
     pub fn open(
         file: Arc<dyn File>,
         path: PathBuf,
@@ -121,8 +66,9 @@ impl Table {
         counters: Arc<TableCounters>,
     ) -> Result<Self> {
         let loader = Loader { file, path, number };
-        let footer = read_footer(&loader, expected_size)?;
-        let properties = read_properties(&loader, &footer)?;
+        let tail = Tail::read(&loader, expected_size)?;
+        let footer = tail.footer(&loader)?;
+        let properties = tail.properties(&loader, &footer)?;
         if properties.unknown_features != 0 {
             let text = format!(
                 "{} has features {:#x}, which this library does not know: use a newer one",
@@ -131,7 +77,7 @@ impl Table {
             );
             return Err(Error::new(ErrorKind::Incompatible, text));
         }
-        Ok(Self {
+        let table = Self {
             loader,
             footer,
             file_size: expected_size,
@@ -142,7 +88,29 @@ impl Table {
             resident: ArcSwapOption::empty(),
             loading: Mutex::new(()),
             used: AtomicBool::new(false),
-        })
+        };
+        table.keep_parts(&tail);
+        Ok(table)
+    }
+
+    /// Keeps the parts that are in the tail. Those that do not verify are left to whoever needs
+    /// them, who gets the error.
+    fn keep_parts(&self, tail: &Tail) {
+        if !tail.holds_from(self.footer.data_end()) {
+            return;
+        }
+        let Ok(resident) = Resident::read(&self.loader, &self.footer, &self.properties, tail)
+        else {
+            return;
+        };
+        self.resident.store(Some(Arc::new(resident)));
+    }
+
+    /// Reads all blocks into the cache.
+    pub(crate) fn fill_cache(&self) -> Result<()> {
+        let resident = self.resident()?;
+        let read = |number| self.block(&resident.index, number, CacheFill::Fill).map(drop);
+        self.live_blocks()?.try_for_each(read)
     }
 
     /// Leaves out the entries before `lower`. Point reads do not check that: only keys from `lower`
@@ -299,56 +267,10 @@ impl Table {
     }
 
     #[inline]
-    fn handle(&self, index: &Index, number: usize) -> Result<Handle> {
+    pub(super) fn handle(&self, index: &Index, number: usize) -> Result<Handle> {
         index.handle(number).ok_or_else(|| {
             self.loader.malformed(self.footer.index.offset, Malformed("no such block"))
         })
-    }
-
-    /// Data block `number`, without a trace in cache and counters.
-    fn peek_block(&self, index: &Index, number: usize) -> Result<Block> {
-        let handle = self.handle(index, number)?;
-        match self.cache.get(self.loader.number, handle.offset) {
-            Some(block) => Ok(block),
-            None => self.loader.block(handle),
-        }
-    }
-
-    /// Keys and tags of up to `most` entries, evenly spread over the block at a part of the file. A
-    /// part is a fraction of 2^64. Leaves no trace in cache and counters.
-    pub(crate) fn peek_entries(&self, part: u64, most: u32) -> Result<Vec<(Vec<u8>, Tag)>> {
-        let index = &self.resident()?.index;
-        let first = self.first_block(index);
-        let number = (u128::from(part) * (index.count() - first) as u128) >> u64::BITS;
-        let number = first + usize::try_from(number).unwrap_or(0);
-        let block = self.peek_block(index, number)?;
-        let count = u64::from(block.count());
-        let chosen = (0..u64::from(most).min(count)).map(|at| {
-            let entry = at * count / u64::from(most).min(count);
-            let cursor =
-                BlockCursor::at(block.clone(), u32::try_from(entry).unwrap_or(0), Vec::new())
-                    .map_err(|why| self.malformed(index, number, why))?;
-            let tag = cursor.tag();
-            Ok((cursor.into_buffer(), tag))
-        });
-        chosen.collect()
-    }
-
-    /// The tag of what [`Table::get`] finds. Leaves no trace in cache and counters.
-    pub(crate) fn peek(&self, key: &HashedKey<'_>, sequence: Sequence) -> Result<Option<Tag>> {
-        let resident = self.resident()?;
-        let hash = key.hash_with(self.properties.hash_seed);
-        let target = Tag::newest_at(sequence);
-        let number = resident.index.search(key.key(), target);
-        let absent = resident.filter.as_ref().is_some_and(|filter| !filter.may_contain(hash));
-        if absent || number == resident.index.count() {
-            return Ok(None);
-        }
-        let block = self.peek_block(&resident.index, number)?;
-        let found = block
-            .get(key.key(), hash, target)
-            .map_err(|why| self.malformed(&resident.index, number, why))?;
-        Ok(found.map(|(tag, _)| tag))
     }
 
     /// The error for damage within data block `number`.
@@ -424,52 +346,6 @@ impl Table {
     }
 
     pub(super) fn read_resident(&self) -> Result<Resident> {
-        let Footer { index: index_at, filter: filter_at, .. } = self.footer;
-        let payload = self.loader.payload(index_at)?;
-        let index = Index::decode(&payload, self.footer.data_end())
-            .map_err(|why| self.loader.malformed(index_at.offset, why))?;
-        if index.count() as u64 != self.properties.blocks {
-            let why = Malformed("index and properties disagree on the number of blocks");
-            return Err(self.loader.malformed(index_at.offset, why));
-        }
-        if index.total_weight() != self.properties.weight {
-            let why = Malformed("index and properties disagree on the weights");
-            return Err(self.loader.malformed(index_at.offset, why));
-        }
-        if filter_at.length == 0 {
-            return Ok(Resident { index, filter: None });
-        }
-        let payload = self.loader.payload(filter_at)?;
-        let filter =
-            Filter::decode(&payload).map_err(|why| self.loader.malformed(filter_at.offset, why))?;
-        Ok(Resident { index, filter: Some(filter) })
+        Resident::read(&self.loader, &self.footer, &self.properties, &Tail::default())
     }
-}
-
-/// Reads the properties of a table.
-pub(super) fn read_properties(loader: &Loader, footer: &Footer) -> Result<Properties> {
-    let payload = loader.payload(footer.properties)?;
-    Properties::decode(&payload).map_err(|why| loader.malformed(footer.properties.offset, why))
-}
-
-/// Reads the footer of a file that must have `expected_size` bytes.
-pub(super) fn read_footer(loader: &Loader, expected_size: u64) -> Result<Footer> {
-    let path = &loader.path;
-    let size = loader.file.len().map_err(|cause| Error::io("stat", path, &cause))?;
-    if size != expected_size {
-        let detail = format!("the file has {size} bytes, the manifest says {expected_size}");
-        return Err(Error::corrupt(path, size.min(expected_size), detail));
-    }
-    let Some(offset) = size.checked_sub(FOOTER_BYTES as u64) else {
-        return Err(Error::corrupt(path, 0, format!("{size} bytes are too few for a table")));
-    };
-    let mut bytes = [0; FOOTER_BYTES];
-    loader.read(&mut bytes, offset)?;
-    Footer::decode(&bytes, loader.number, offset).map_err(|bad| match bad {
-        BadFooter::Damaged(detail) => Error::corrupt(path, offset, detail),
-        BadFooter::Version(version) => {
-            let message = format!("{} has table format {version}", path.display());
-            Error::new(ErrorKind::Incompatible, message + "; this library reads format 1")
-        }
-    })
 }

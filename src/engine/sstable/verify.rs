@@ -7,7 +7,8 @@ use super::block::Block;
 use super::block_cursor::BlockCursor;
 use super::format::Malformed;
 use super::properties::Properties;
-use super::table::{Resident, Table};
+use super::resident::Resident;
+use super::table::Table;
 use crate::engine::entry::{Tag, bound, compare};
 use crate::error::Error;
 

@@ -14,6 +14,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::edit::VersionEdit;
 use crate::engine::files::{FileNumber, manifest_path};
 use crate::engine::health::Health;
 use crate::engine::reserve::ReserveRole;
@@ -149,6 +150,26 @@ impl ManifestWriter {
         self.end += self.buffer.len() as u64;
         Ok(())
     }
+}
+
+/// Writes the only manifest of a copy of a store whose other files are complete, and makes it
+/// current. The log of the copy is durable up to `log`.
+pub fn write_manifest_of_copy(
+    fs: &Arc<dyn FileSystem>,
+    dir: &Path,
+    number: FileNumber,
+    edit: &VersionEdit,
+    log: LogPosition,
+) -> Result<()> {
+    let sync_file = Arc::new(SyncFile::open(&**fs, dir)?);
+    // A health of its own: a failure in the copy does not degrade the store.
+    let (health, synced, payload) = (Arc::default(), Arc::clone(&sync_file), edit.encode());
+    let manifest =
+        ManifestWriter::create(Arc::clone(fs), dir, number, &payload, health, synced, None)?;
+    sync_file.note_manifest(number, manifest.end())?;
+    sync_file.note_log(log)?;
+    sync_file.sync()?;
+    current::set_current(&**fs, dir, number)
 }
 
 /// Creates the file of a manifest with room for `needed` bytes. On a full disk it comes from the

@@ -25,5 +25,5 @@ pub use edit::{LEVELS, LogState, VersionEdit};
 pub use file::{FileMeta, TableFile};
 pub use levels::{Levels, Version};
 pub(crate) use manifest::Manifest;
-pub use manifest_file::{ManifestWriter, read_manifest};
+pub use manifest_file::{ManifestWriter, read_manifest, write_manifest_of_copy};
 pub use opener::TableOpener;

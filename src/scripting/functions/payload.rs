@@ -9,25 +9,16 @@
 //! does not.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::rdb::{checksum, lzf};
 
 /// The mark before a library.
 const LIBRARY: u8 = 0xF5;
 /// The version of dump files that Redis 7.0 writes.
 const VERSION: u16 = 10;
-/// The polynomial of Jones with its bits reversed.
-const POLYNOMIAL: u64 = 0x95ac_9329_ac4b_c9b5;
 const FOOTER: usize = 10;
 
 fn wrong() -> Error {
     Error::new(ErrorKind::Invalid, "ERR DUMP payload version or checksum are wrong")
-}
-
-fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |crc, byte| {
-        (0..8).fold(crc ^ u64::from(*byte), |crc, _| {
-            if crc & 1 == 1 { crc >> 1 ^ POLYNOMIAL } else { crc >> 1 }
-        })
-    })
 }
 
 /// Encodes libraries.
@@ -49,7 +40,7 @@ pub(super) fn encode<'c>(codes: impl Iterator<Item = &'c [u8]>) -> Vec<u8> {
         out.extend_from_slice(code);
     }
     out.extend(VERSION.to_le_bytes());
-    let crc = checksum(&out);
+    let crc = checksum::update(0, &out);
     out.extend(crc.to_le_bytes());
     out
 }
@@ -60,7 +51,7 @@ pub(super) fn decode(payload: &[u8]) -> Result<Vec<Vec<u8>>> {
     let (signed, crc) = payload.split_at_checked(body + 2).ok_or_else(wrong)?;
     let (mut rest, version) = signed.split_at_checked(body).ok_or_else(wrong)?;
     let version = version.iter().rev().fold(0, |value, byte| value << 8 | u16::from(*byte));
-    if version > VERSION || crc != checksum(signed).to_le_bytes() {
+    if version > VERSION || crc != checksum::update(0, signed).to_le_bytes() {
         return Err(wrong());
     }
     let malformed = || Error::new(ErrorKind::Invalid, "ERR failed loading functions");
@@ -107,44 +98,10 @@ fn string(bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
             let (packed, _, rest) = length(rest)?;
             let (full, _, rest) = length(rest)?;
             let (text, rest) = rest.split_at_checked(packed)?;
-            Some((expanded(text, full)?, rest))
+            Some((lzf::unpack(text, u64::try_from(full).ok()?)?, rest))
         }
         _ => None,
     }
-}
-
-/// Expands LZF. A control byte below 32 precedes that number plus one literal bytes. Otherwise its
-/// upper three bits are a length, to which the next byte is added if they are 7; the lower five bits
-/// and the next byte are a distance back, from where length + 2 bytes are repeated.
-fn expanded(packed: &[u8], length: usize) -> Option<Vec<u8>> {
-    // Three bytes expand to at most 264, so a greater claim allocates nothing.
-    let mut out = Vec::with_capacity(length.min(packed.len().saturating_mul(90)));
-    let mut rest = packed;
-    while let Some((control, after)) = rest.split_first() {
-        let control = usize::from(*control);
-        rest = after;
-        if control < 32 {
-            let (literal, after) = rest.split_at_checked(control + 1)?;
-            out.extend_from_slice(literal);
-            rest = after;
-            continue;
-        }
-        let mut next = || {
-            let (byte, after) = rest.split_first()?;
-            rest = after;
-            Some(usize::from(*byte))
-        };
-        let count = if control >> 5 == 7 { 7 + next()? } else { control >> 5 };
-        let distance = (control & 0x1F) << 8 | next()?;
-        let start = out.len().checked_sub(distance + 1)?;
-        for at in start..start + count + 2 {
-            out.push(*out.get(at)?);
-        }
-        if out.len() > length {
-            return None;
-        }
-    }
-    (out.len() == length).then_some(out)
 }
 
 #[cfg(test)]
@@ -161,12 +118,11 @@ mod tests {
     }
 
     #[test]
-    fn compressed_strings_and_the_checksum_are_those_of_redis() {
-        let packed = b"\x02abc\x20\x00";
-        assert_eq!(expanded(packed, 6).unwrap(), b"abcccc");
-        assert_eq!(expanded(packed, 5), None);
-        // As published for CRC-64/REDIS.
-        assert_eq!(checksum(b"123456789"), 0xe9c6_d914_c4b8_d9ca);
+    fn a_compressed_string_is_read() {
+        let compressed = b"\xc3\x06\x06\x02abc\x20\x00 rest";
+        assert_eq!(string(compressed), Some((b"abcccc".to_vec(), &b" rest"[..])));
+        let of_another_length = b"\xc3\x06\x05\x02abc\x20\x00";
+        assert_eq!(string(of_another_length), None);
     }
 
     #[test]

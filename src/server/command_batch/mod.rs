@@ -90,6 +90,7 @@ impl CommandBatch {
         let alone = client.queue.is_some()
             || !client.authenticated
             || client.listens
+            || client.has_view()
             || client.session.tracks()
             || server.monitors.any();
         if alone || arguments.len() > MAX_ARGUMENTS {

@@ -125,8 +125,10 @@ fn greet(call: &mut Call<'_, '_>) {
 }
 
 pub(super) fn reset(call: &mut Call<'_, '_>) {
+    let client = &mut *call.client;
+    client.held.end(&mut client.session);
     // Ends a transaction, unwatches all keys, selects database 0.
-    let _ = call.client.session.command(&[b"RESET"]);
+    let _ = client.session.command(&[b"RESET"]);
     set_monitors(call, false);
     let client = &mut *call.client;
     client.reply_mode = ReplyMode::On;

@@ -161,7 +161,7 @@ const SERVER_COMMANDS: &[ServerCommand] = &[
     ServerCommand::new(
         sharing::NAME,
         -2,
-        "HELLO | BATCH bytes | UPKEEP what [directory]",
+        "subcommand …",
         "What the processes that share a store ask its holder for.",
         sharing::shared,
     )

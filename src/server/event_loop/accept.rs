@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::sync::Arc;
+use std::time::Instant;
 
 use mio::Token;
 
@@ -23,16 +24,20 @@ impl EventLoop {
     }
 
     /// Accepts some connections of each listener that has any.
-    pub(super) fn accept_waiting(&mut self) {
+    pub(super) fn accept_waiting(&mut self, until: Instant) {
         for listener in std::mem::take(&mut self.unaccepted) {
-            self.accept(listener);
+            self.accept(listener, until);
         }
     }
 
-    /// Accepts waiting connections of a listener and hands them out to the loops in turn.
-    pub(super) fn accept(&mut self, listener: usize) {
+    /// Accepts waiting connections of a listener and hands them out to the loops in turn. Begins none
+    /// but the first after a time.
+    fn accept(&mut self, listener: usize, until: Instant) {
         let server = Arc::clone(&self.server);
-        for _ in 0..ACCEPTED_PER_ROUND {
+        for number in 0..ACCEPTED_PER_ROUND {
+            if number > 0 && Instant::now() >= until {
+                break;
+            }
             let Some(socket) = self.listeners.get(listener) else { return };
             let stream = match socket.accept() {
                 Ok(stream) => stream,

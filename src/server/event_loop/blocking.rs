@@ -12,6 +12,7 @@ use crate::server::client::{BlockedState, CloseState};
 use crate::server::client_list::ClientHandle;
 use crate::server::connection::Connection;
 use crate::server::mailbox::{Mailbox, Message};
+use crate::server::monitor;
 use crate::server::subscribing::listen;
 
 /// Ends a wait without an element and returns the reply; `None` if the client has just been served
@@ -29,7 +30,10 @@ impl EventLoop {
             match message {
                 Message::NewConnection(stream, listener) => self.adopt(stream, &listener),
                 Message::Deliver { to, wait, reply } => self.deliver(to, wait, &reply),
-                Message::ScriptDone { to, wait, reply } => self.finish_script(to, wait, &reply),
+                Message::ScriptDone { to, wait, reply, called } => {
+                    called.iter().for_each(|steps| monitor::show_steps(&self.server, steps));
+                    self.finish_script(to, wait, &reply);
+                }
                 Message::Mail(handle) => self.receive_mail(handle),
                 Message::Line { to, line } => {
                     let server = Arc::clone(&self.server);

@@ -1,5 +1,6 @@
 //! Periodic checks of idle clients and memory, and the end of connections.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
@@ -15,6 +16,8 @@ const IDLE_BUFFERS_MS: u64 = 2000;
 const HANDSHAKE_MS: u64 = 10_000;
 /// Memory is checked after buffers have grown by one of this many parts of their limit.
 const GROWTH_PARTS: usize = 32;
+/// A round checks this many connections, so that many idle ones delay nobody.
+const CHECKED_PER_ROUND: usize = 64;
 /// A round frees at most this much of the transactions of clients that are gone, and one chunk more.
 const FREED_PER_ROUND: usize = 128 << 10;
 
@@ -22,18 +25,30 @@ impl EventLoop {
     pub(super) fn tick(&mut self) {
         self.next_tick = Instant::now() + TICK;
         // Retries connections that could not be accepted for lack of descriptors.
-        (0..self.listeners.len()).for_each(|listener| self.accept(listener));
-        self.check_idle();
+        (0..self.listeners.len()).for_each(|listener| self.note_waiting(listener));
+        self.unchecked = 0..self.connections.len();
         self.check_memory();
     }
 
-    fn check_idle(&mut self) {
+    /// Checks some of the connections that the last tick is for.
+    pub(super) fn check_some_idle(&mut self) {
+        let from = self.unchecked.start;
+        let to = self.unchecked.end.min(from + CHECKED_PER_ROUND);
+        self.unchecked.start = to;
+        if from < to {
+            self.check_idle(from..to);
+        }
+    }
+
+    fn check_idle(&mut self, slots: Range<usize>) {
         let (now_ms, limit_ms) =
             (self.server.now_ms(), self.server.settings.idle_limit_s().saturating_mul(1000));
         let handshake_ms = if limit_ms > 0 { limit_ms.min(HANDSHAKE_MS) } else { HANDSHAKE_MS };
         let mut over = Vec::new();
-        for (slot, connection) in self.connections.iter_mut().enumerate() {
-            let Some(connection) = connection else { continue };
+        for slot in slots {
+            let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_mut) else {
+                continue;
+            };
             let idle = now_ms.saturating_sub(connection.client.info.active_ms.load(Relaxed));
             if idle > IDLE_BUFFERS_MS {
                 connection.release_buffers();

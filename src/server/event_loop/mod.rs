@@ -4,10 +4,12 @@
 //! edge-triggered: a connection remembers that its socket may have more bytes or room, and stays
 //! ready until it has not.
 //!
-//! A round gives one turn to each ready connection whose last turns were short. New connections and
-//! those with a long turn among their last wait in line: a round begins turns of theirs for a tenth
-//! of a millisecond, at least one. So clients that send or fetch without end share the time that the
-//! others leave, and delay them by little, however many they are.
+//! A round gives one turn to each ready connection whose last turns were short, and sends the replies.
+//! New connections, those with a long turn among their last, those that send parts of requests and
+//! those whose peer is gone wait in line: a round begins turns of theirs for a moment, at least one. A
+//! connection that ends has been closed when its turn is over. Connections are accepted in that moment
+//! too. So clients that send or fetch without end, or come and go, share the time that the others
+//! leave, and delay them by little, however many they are.
 //!
 //! Small commands of all connections run as one batch, at the end of the round or when the batch is
 //! full. Then the loop sends all replies: fewer commits and fewer wake-ups of clients give more
@@ -17,9 +19,10 @@
 mod accept;
 mod blocking;
 mod maintenance;
+mod round;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,7 +32,7 @@ use mio::{Events, Poll, Token};
 
 use super::client::CloseState;
 use super::command_batch::{BatchRunner, CommandBatch};
-use super::connection::{Connection, Turn, TurnOutcome};
+use super::connection::Connection;
 use super::input_buffer::InputBuffer;
 use super::shared::Server;
 use super::stream::Listener;
@@ -40,12 +43,6 @@ pub(crate) const MAILBOX: Token = Token(usize::MAX);
 const FIRST_CONNECTION: usize = 1 << 10;
 /// The loop sends replies during a round once this many connections have some.
 const SEND_THRESHOLD: usize = 16;
-/// Connections with short turns count as active for this many milliseconds.
-const ACTIVE_MS: u64 = 100;
-/// If more connections have a turn in a round, each reads only a little: any of them may send much.
-const CROWD: usize = 4;
-/// A round begins turns of connections that are new or had a long turn until this time has passed.
-const LONG_TURNS_TIME: Duration = Duration::from_micros(100);
 /// The interval between two checks of idle clients and memory.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -59,12 +56,14 @@ pub(crate) struct EventLoop {
     free_slots: Vec<usize>,
     /// Slots of connections that get a turn in the next round.
     ready: Vec<usize>,
-    /// Slots of ready connections that are new or had a long turn: some get a turn in each round.
-    ready_for_long: VecDeque<usize>,
+    /// Slots of ready connections that wait in line: some get a turn in each round.
+    line: VecDeque<usize>,
     /// When a connection with short turns last had one, in the server's milliseconds.
     last_short_turn_ms: u64,
     /// The bytes by which the buffers of connections grew since memory was last checked.
     memory_growth: usize,
+    /// Slots of connections that are to be checked for idleness since the last tick.
+    unchecked: Range<usize>,
     /// Listeners that may have more connections to accept.
     unaccepted: Vec<usize>,
     /// Slots of connections that get a turn in this round.
@@ -103,9 +102,10 @@ impl EventLoop {
             connections: Vec::new(),
             free_slots: Vec::new(),
             ready: Vec::new(),
-            ready_for_long: VecDeque::new(),
+            line: VecDeque::new(),
             last_short_turn_ms: 0,
             memory_growth: 0,
+            unchecked: 0..0,
             unaccepted: Vec::new(),
             current: Vec::new(),
             is_crowded: false,
@@ -133,7 +133,6 @@ impl EventLoop {
                 }
             }
             events.iter().for_each(|event| self.handle_event(event));
-            self.accept_waiting();
             self.expire_deadlines();
             if Instant::now() >= self.next_tick {
                 self.tick();
@@ -144,8 +143,8 @@ impl EventLoop {
     }
 
     fn timeout(&self) -> Duration {
-        let is_busy = !self.ready.is_empty() || !self.ready_for_long.is_empty();
-        if is_busy || !self.unaccepted.is_empty() || !self.abandoned.is_empty() {
+        let is_busy = !self.ready.is_empty() || self.others_wait();
+        if is_busy || !self.abandoned.is_empty() || !self.unchecked.is_empty() {
             return Duration::ZERO;
         }
         let soonest = self.deadlines.first().map_or(self.next_tick, |(at, ..)| *at);
@@ -176,97 +175,11 @@ impl EventLoop {
             && !connection.is_ready
         {
             connection.is_ready = true;
-            match connection.had_long_turn() {
-                true => self.ready_for_long.push_back(slot),
+            match connection.waits_in_line() {
+                true => self.line.push_back(slot),
                 false => self.ready.push(slot),
             }
         }
-    }
-
-    /// Gives each ready connection a turn, but only some of those that are new or had a long turn,
-    /// and sends the replies.
-    fn run_round(&mut self) {
-        let now_ms = self.server.now_ms();
-        let mut current = std::mem::take(&mut self.current);
-        std::mem::swap(&mut current, &mut self.ready);
-        if !current.is_empty() {
-            self.last_short_turn_ms = now_ms;
-        }
-        self.is_crowded = current.len() > CROWD;
-        for slot in current.drain(..) {
-            self.run_turn_in_round(slot, now_ms);
-        }
-        (self.current, self.is_crowded) = (current, false);
-        let begin = Instant::now();
-        // Those that want another turn line up again; they get it in the next round.
-        for _ in 0..self.ready_for_long.len() {
-            let Some(slot) = self.ready_for_long.pop_front() else { break };
-            self.run_turn_in_round(slot, now_ms);
-            if begin.elapsed() >= LONG_TURNS_TIME {
-                break;
-            }
-        }
-        self.run_batch();
-        self.input.clear();
-        self.send_replies(self.server.settings.durable());
-        self.check_memory_growth();
-        self.free_abandoned();
-    }
-
-    /// Runs the turn of a connection, and sends replies if there are many.
-    fn run_turn_in_round(&mut self, slot: usize, now_ms: u64) {
-        if !self.input.has_room() {
-            self.run_batch();
-            self.input.clear();
-        }
-        self.run_turn(slot, now_ms);
-        let enough = self.batch.is_empty() && self.pending_replies.len() >= SEND_THRESHOLD;
-        if enough && !self.server.settings.durable() {
-            self.send_replies(false);
-        }
-    }
-
-    fn run_turn(&mut self, slot: usize, now_ms: u64) {
-        let server = Arc::clone(&self.server);
-        let Some(counters) = server.counters.get(self.index) else { return };
-        let mut resumes = false;
-        loop {
-            let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_deref_mut)
-            else {
-                return;
-            };
-            connection.is_ready = false;
-            let (input, batch) = (&mut self.input, &mut self.batch);
-            let is_shared = now_ms.saturating_sub(self.last_short_turn_ms) < ACTIVE_MS;
-            let is_crowded = self.is_crowded;
-            let mut turn = Turn {
-                server: &server,
-                counters,
-                input,
-                batch,
-                slot,
-                is_shared,
-                is_crowded,
-                now_ms,
-            };
-            let run = || match resumes {
-                false => connection.turn(&mut turn),
-                true => connection.resume(&mut turn),
-            };
-            match catch_unwind(AssertUnwindSafe(run)) {
-                Ok(TurnOutcome::Done) => break,
-                Ok(TurnOutcome::NeedsBatch) => {
-                    resumes = true;
-                    self.run_batch();
-                }
-                Err(_) => {
-                    connection.client.close_state = CloseState::Now;
-                    self.degrade_store();
-                    break;
-                }
-            }
-        }
-        self.finish_turn(slot);
     }
 
     /// Runs the batched commands of all connections.
@@ -306,9 +219,9 @@ impl EventLoop {
     fn make_ready_now(&mut self, slot: usize) {
         let Some(connection) = self.connection_at(slot) else { return };
         if std::mem::replace(&mut connection.is_ready, true) {
-            let waits = self.ready_for_long.iter().position(|waiting| *waiting == slot);
+            let waits = self.line.iter().position(|waiting| *waiting == slot);
             let Some(place) = waits else { return };
-            self.ready_for_long.remove(place);
+            self.line.remove(place);
         }
         self.ready.push(slot);
     }
@@ -333,7 +246,6 @@ impl EventLoop {
     /// has written is closed without a reply; clients that only read are still served.
     fn send_replies(&mut self, durable: bool) {
         let server = Arc::clone(&self.server);
-        let Some(counters) = server.counters.get(self.index) else { return };
         let mut pending = std::mem::take(&mut self.pending_replies);
         let has_written = |slot: &usize| {
             let connection = self.connections.get(*slot).and_then(Option::as_ref);
@@ -347,18 +259,25 @@ impl EventLoop {
         }
         let now_ms = server.now_ms();
         for slot in pending.drain(..) {
-            let Some(mut connection) = self.connections.get_mut(slot).and_then(Option::take) else {
-                continue;
-            };
-            connection.has_pending_reply = false;
-            let has_written = std::mem::take(&mut connection.client.has_written);
-            if has_written && flushed.is_err() {
-                connection.client.close_state = CloseState::Now;
-            } else {
-                connection.send(counters, now_ms);
-            }
-            self.put_back(slot, connection);
+            self.send_replies_of(slot, now_ms, flushed.is_ok());
         }
         self.pending_replies = pending;
+    }
+
+    /// Sends the replies of a connection, and closes it if it ends. If its writes are not `flushed`, it
+    /// gets none.
+    fn send_replies_of(&mut self, slot: usize, now_ms: u64, flushed: bool) {
+        let Some(counters) = self.server.counters.get(self.index) else { return };
+        let Some(mut connection) = self.connections.get_mut(slot).and_then(Option::take) else {
+            return;
+        };
+        connection.has_pending_reply = false;
+        let has_written = std::mem::take(&mut connection.client.has_written);
+        if has_written && !flushed {
+            connection.client.close_state = CloseState::Now;
+        } else {
+            connection.send(counters, now_ms);
+        }
+        self.put_back(slot, connection);
     }
 }

@@ -105,7 +105,7 @@ impl Db {
     /// ```
     pub fn iter(&self, range: KeyRange) -> Result<KeyIter> {
         let store = Arc::clone(self.shared_store());
-        self.read(|tx| {
+        self.read_for_long(|tx| {
             let walk = tx.with_cache_fill(range.cache_fill, |tx| tx.keys_of(&range))?;
             let rows = range.values.then(|| FrozenRows::of(tx));
             let (progress, now, space) = (Progress::new(Some(walk)), tx.now(), tx.space());
@@ -144,8 +144,18 @@ impl KeyIter {
     /// Up to `max_items` keys, at least one; ends early once keys and values reach `max_bytes`.
     /// Empty at the end.
     pub fn next_chunk(&mut self, max_items: usize, max_bytes: usize) -> Result<Vec<KeyEntry>> {
-        chunk(max_items, max_bytes, KeyEntry::bytes, || KeyIter::next(self))
+        chunk_of_keys(max_items, max_bytes, || KeyIter::next(self))
     }
+}
+
+/// Up to `max_items` keys of `next`, at least one; ends early once keys and values reach
+/// `max_bytes`. Empty at the end.
+pub(crate) fn chunk_of_keys(
+    max_items: usize,
+    max_bytes: usize,
+    next: impl FnMut() -> Result<Option<KeyEntry>>,
+) -> Result<Vec<KeyEntry>> {
+    chunk(max_items, max_bytes, KeyEntry::bytes, next)
 }
 
 /// Makes entries, with the values of strings if there are rows to read them from.

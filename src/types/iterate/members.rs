@@ -114,7 +114,7 @@ impl Db {
     /// ```
     pub fn members(&self, key: &[u8], range: MemberRange) -> Result<MemberIter> {
         let store = Arc::clone(self.shared_store());
-        self.read(|tx| {
+        self.read_for_long(|tx| {
             let kind = tx.kind(key)?;
             let rows = tx.with_cache_fill(range.cache_fill, |tx| match kind {
                 None => Ok(None),

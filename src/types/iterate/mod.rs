@@ -1,9 +1,10 @@
 //! Iterators that users hold, over keys and over the members of one key.
 //!
 //! An iterator reads at one sequence and one time, fixed when it is made: it does not see what is
-//! written, deleted or expires later. It keeps the memtables and files of that sequence until it
+//! written, deleted or expires later. It keeps the files of that sequence, and memtables, until it
 //! ends or is dropped, so it needs no registered time and no snapshot: what it reads cannot be
-//! reclaimed. An iterator made on a transaction sees the transaction's writes so far.
+//! reclaimed. If iterators already keep much memory, what a further one needs is flushed to files
+//! first. An iterator made on a transaction sees the transaction's writes so far.
 //!
 //! A failure is never an end: every further call returns it again. The same goes for the error of a
 //! closed store. Threads: an iterator may be sent to another thread, and only one uses it at a
@@ -12,6 +13,8 @@
 mod keys;
 mod members;
 
+#[cfg(feature = "server")]
+pub(crate) use keys::chunk_of_keys;
 pub use keys::{KeyEntry, KeyIter, KeyRange};
 pub use members::{Member, MemberIter, MemberRange};
 

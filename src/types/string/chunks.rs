@@ -5,6 +5,9 @@
 //!   whole, by another version. So no row of a version lies beyond the length of its record.
 //! - The record counts the rows. Who reads all of them compares: a lost row would read as zeros.
 
+#[cfg(feature = "server")]
+mod reader;
+
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -15,6 +18,9 @@ use crate::engine::CacheFill;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::trees::DATA;
 use crate::txn::Tx;
+
+#[cfg(feature = "server")]
+pub(crate) use reader::StringReader;
 
 /// Up to this many chunks are looked up one by one; more are walked.
 const LOOKUPS: u64 = 4;

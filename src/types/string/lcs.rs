@@ -7,10 +7,11 @@
 
 use bytes::Bytes;
 
+use super::chunks::StringValue;
 use crate::encoding::meta::Type;
 use crate::error::{Error, ErrorKind, Result};
-use crate::txn::Tx;
 use crate::txn::db::commands;
+use crate::txn::{Record, Tx};
 
 /// The largest table that the reference keeps, which also bounds the work.
 const MOST_TABLE_BYTES: u128 = 512 << 20;
@@ -43,34 +44,39 @@ commands! {
 
 impl Tx<'_> {
     pub(crate) fn lcs(&self, key1: &[u8], key2: &[u8]) -> Result<Lcs> {
-        let (a, b) = self.two_strings(key1, key2)?;
-        common_subsequence(&a, &b)
+        let strings = self.two_strings(key1, key2)?;
+        self.common_subsequence(&strings)
     }
 
-    /// The values to compare, empty for keys that do not exist.
-    pub(crate) fn two_strings(&self, key1: &[u8], key2: &[u8]) -> Result<(Bytes, Bytes)> {
+    /// The values to compare, empty for keys that do not exist. Reads no more than their records.
+    pub(crate) fn two_strings(&self, key1: &[u8], key2: &[u8]) -> Result<[StringValue; 2]> {
         let (a, b) = (self.record(key1)?, self.record(key2)?);
         if a.iter().chain(&b).any(|record| record.header.kind != Type::String) {
             let text = "ERR The specified keys must contain string values";
             return Err(Error::new(ErrorKind::WrongType, text));
         }
-        let value = |key, record: Option<_>| match record {
-            Some(record) => self.value_of(key, record),
-            None => Ok(Bytes::new()),
+        let value = |key, record: Option<Record>| match record {
+            Some(record) => Ok(StringValue::of(self, key, record.into_string(key)?)),
+            None => Ok(StringValue::Whole(Bytes::new())),
         };
-        Ok((value(key1, a)?, value(key2, b)?))
+        Ok([value(key1, a)?, value(key2, b)?])
     }
-}
 
-/// Finds the longest common subsequence of two strings.
-pub(crate) fn common_subsequence(a: &[u8], b: &[u8]) -> Result<Lcs> {
-    let table = (a.len() as u128 + 1) * (b.len() as u128 + 1) * 4;
-    if table > MOST_TABLE_BYTES {
-        let text = "ERR Insufficient memory, transient memory for LCS exceeds \
-                    proto-max-bulk-len";
-        return Err(Error::new(ErrorKind::OutOfRange, text));
+    /// Finds the longest common subsequence of two strings. Those that are too long are refused
+    /// without a look at their bytes.
+    pub(crate) fn common_subsequence(&self, [a, b]: &[StringValue; 2]) -> Result<Lcs> {
+        let table = (a.len() as u128 + 1) * (b.len() as u128 + 1) * 4;
+        if table > MOST_TABLE_BYTES {
+            let text = "ERR Insufficient memory, transient memory for LCS exceeds \
+                        proto-max-bulk-len";
+            return Err(Error::new(ErrorKind::OutOfRange, text));
+        }
+        if a.len() == 0 || b.len() == 0 {
+            return Ok(Lcs::default());
+        }
+        let (a, b) = (a.range(self, 0..a.len())?, b.range(self, 0..b.len())?);
+        Ok(way_back(&a, &b, &Steps::of(&a, &b)))
     }
-    Ok(way_back(a, b, &Steps::of(a, b)))
 }
 
 /// Whether the way back from a pair of prefixes goes over `a`.

@@ -27,7 +27,6 @@ use crate::txn::db::commands;
 use crate::txn::{Record, Tx};
 
 use chunks::StringValue;
-pub(crate) use lcs::common_subsequence;
 pub use lcs::{Lcs, LcsMatch};
 pub use options::{Condition, Expiry, GetExpiry, SetExpiry, SetOptions, SetOutcome};
 pub(crate) use range::{clamp, resolve};

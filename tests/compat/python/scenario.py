@@ -9,6 +9,7 @@ A scenario returns if it saw the effect that it names, and raises otherwise.
 """
 
 import contextlib
+import functools
 import os
 import subprocess
 import sys
@@ -38,16 +39,20 @@ class Server:
 
 
 class Store:
-    """A store that this process opens."""
+    """A store that this process opens at its first use. Other processes may share its directory before."""
 
     in_process = True
     # A valid address for programs that want one beside a pool. Nothing listens there.
     url = "redis://127.0.0.1:1/0"
 
     def __init__(self, directory):
+        self.directory = directory
+
+    @functools.cached_property
+    def db(self):
         import lsmkv
 
-        self.db = lsmkv.open(directory)
+        return lsmkv.open(self.directory)
 
     def pool(self, **options):
         import lsmkv

@@ -1,2 +1,2 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| lsmkv_fuzz::targets::commands(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| lsmkv_fuzz::pairs::commands(data));

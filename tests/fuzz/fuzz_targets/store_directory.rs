@@ -1,2 +1,2 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| lsmkv_fuzz::targets::store_directory(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| lsmkv_fuzz::damage::store_directory(data));

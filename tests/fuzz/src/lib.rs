@@ -1,8 +1,11 @@
-//! What the fuzz targets call. `targets.rs` is compiled into `tests/fuzz_corpus.rs` too, and
-//! `cli/src/fuzzing.rs` into the tests of the program; both run the corpora without a fuzzer.
+//! What the fuzz targets call. `damage.rs`, `pairs.rs` and `targets.rs` are compiled into
+//! `tests/fuzz_corpus.rs` too, and `cli/src/fuzzing.rs` into the tests of the program; both run the
+//! corpora without a fuzzer.
 
 pub use lsmkv::engine::fuzzing as engine;
 
+pub mod damage;
+pub mod pairs;
 pub mod targets;
 
 // The program is no library. Its parsers are compiled here, under the names that they know.

@@ -6,3 +6,4 @@ mod golden;
 mod model;
 mod raised;
 mod support;
+mod tail;

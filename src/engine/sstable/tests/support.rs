@@ -1,8 +1,10 @@
 //! A file in memory, and tables made of lists of entries.
 
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -21,11 +23,19 @@ use crate::options::Compression;
 pub(super) struct TestFile {
     pub(super) bytes: Mutex<Vec<u8>>,
     pub(super) broken: Mutex<bool>,
+    /// Where reads fail.
+    pub(super) unreadable: Mutex<Range<u64>>,
+    reads: AtomicUsize,
 }
 
 impl TestFile {
     pub(super) fn holding(bytes: &[u8]) -> Arc<Self> {
-        Arc::new(Self { bytes: Mutex::new(bytes.to_vec()), broken: Mutex::new(false) })
+        Arc::new(Self { bytes: Mutex::new(bytes.to_vec()), ..Self::default() })
+    }
+
+    /// Number of reads since the last call.
+    pub(super) fn reads(&self) -> usize {
+        self.reads.swap(0, Ordering::Relaxed)
     }
 
     fn check(&self) -> io::Result<()> {
@@ -36,6 +46,11 @@ impl TestFile {
 impl File for TestFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.check()?;
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let unreadable = self.unreadable.lock();
+        if offset < unreadable.end && unreadable.start < offset + buf.len() as u64 {
+            return Err(io::Error::from_raw_os_error(5));
+        }
         let bytes = self.bytes.lock();
         let rest = bytes.get(usize::try_from(offset).unwrap()..).unwrap_or_default();
         // Short on purpose: readers must go on.

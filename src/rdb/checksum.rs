@@ -23,7 +23,7 @@ const fn table() -> [u64; 256] {
 }
 
 /// Continues the checksum `crc` with `bytes`.
-pub(super) fn update(mut crc: u64, bytes: &[u8]) -> u64 {
+pub fn update(mut crc: u64, bytes: &[u8]) -> u64 {
     for byte in bytes {
         let [low, ..] = crc.to_le_bytes();
         crc = TABLE.get(usize::from(low ^ byte)).copied().unwrap_or(0) ^ (crc >> 8);

@@ -5,7 +5,7 @@
 //! the next byte are a distance back, from where length + 2 bytes are repeated.
 
 /// Decompresses `packed`; `None` unless it holds exactly `length` bytes.
-pub(super) fn unpack(packed: &[u8], length: u64) -> Option<Vec<u8>> {
+pub fn unpack(packed: &[u8], length: u64) -> Option<Vec<u8>> {
     // Three bytes expand to at most 264. A greater claim is false and allocates nothing.
     let length =
         usize::try_from(length).ok().filter(|it| *it <= packed.len().saturating_mul(90))?;
