@@ -134,7 +134,12 @@ impl Disk {
                 }
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Full, "{error:?}");
-                    assert!(Instant::now() < deadline, "work does not resume: {error:?}");
+                    assert!(
+                        Instant::now() < deadline,
+                        "work does not resume: {error:?}, {} bytes free, {:?}",
+                        self.fs.free_bytes(Path::new("/")).unwrap(),
+                        self.engine.stats()
+                    );
                     std::thread::sleep(Duration::from_millis(5));
                 }
             }
@@ -168,6 +173,10 @@ impl Disk {
         check(&engine, &self.model, "after a close");
         engine.verify().unwrap();
     }
+}
+
+fn is_reserve_table(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("RESERVE-table"))
 }
 
 fn check(engine: &Engine, model: &Contents, when: &str) {
@@ -284,6 +293,25 @@ fn deletes_alone_bring_writes_back() {
             assert!(before > 300, "{before} keys are too few to tell");
             disk.check_reopened(&options(threads));
         }
+    }
+}
+
+/// A merge gives back the space of its inputs only once nobody reads them. It went on meanwhile, used
+/// up the reserve, and deletes were refused, or what they had deleted could not be flushed.
+#[test]
+fn a_reader_that_holds_tables_delays_deletes_and_no_more() {
+    let watchdog = Watchdog::start(Duration::from_secs(60));
+    for case in 0..number_from_env("LSMKV_DISK_FULL", 24) / 3 {
+        watchdog.beat();
+        let mut disk = Disk::filled(3 * MIB + case * 41_113, &options(1));
+        let reader = disk.engine.reader().unwrap();
+        disk.delete_share(100);
+        std::thread::sleep(Duration::from_millis(300));
+        let left = disk.fs.paths().iter().filter(|path| is_reserve_table(path)).count();
+        assert!(left > 0, "case {case}: merges used up the reserve");
+        drop(reader);
+        disk.work_resumes(Duration::from_secs(5));
+        disk.check("after writes came back");
     }
 }
 

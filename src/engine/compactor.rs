@@ -1,7 +1,8 @@
 //! Runs the compactions that the picker plans: one at a time per compaction thread.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use crate::engine::batch::TreeId;
 use crate::engine::compaction::merge::{Merge, MergeEnd, MergeStats};
@@ -20,6 +21,7 @@ use crate::engine::snapshot::SnapshotPin;
 use crate::engine::sstable::CacheFill;
 use crate::engine::version::{FileMeta, LEVELS, Levels, TableFile, VersionEdit};
 use crate::error::Result;
+use crate::sync::Instant;
 
 /// A plan and the tree it is for. Its files are busy until the job is dropped.
 struct CompactionJob<'a> {
@@ -43,6 +45,9 @@ type AddedTable = (TreeId, u8, FileMeta);
 
 /// Space that a merge may take beyond that of its inputs.
 const PIECE_SLACK_BYTES: u64 = 1 << 20;
+
+/// How long a merge in pieces waits for others to let go of what a piece has replaced.
+const LONGEST_WAIT_FOR_INPUTS: Duration = Duration::from_secs(1);
 
 /// A table is finished once it overlaps this many table sizes in the level below its own.
 const OVERLAP_TABLES: u64 = 10;
@@ -243,12 +248,45 @@ impl Core {
         let mut stopped = true;
         while stopped {
             let inputs = self.present_files(job.tree, &numbers);
+            let before =
+                inputs.iter().flat_map(|(_, files)| files.iter().map(Arc::downgrade)).collect();
             job.plan = Plan::Merge { inputs, output_level, reason };
             stopped = self.run_merge(job, nested, true)?;
             // Nothing may refer to the inputs any more, or they give back nothing.
             job.plan = Plan::Merge { inputs: Vec::new(), output_level, reason };
             self.note_space();
+            self.wait_for_inputs(job.tree, &numbers, before)?;
         }
+        Ok(())
+    }
+
+    /// Waits while the reserve is short of what others still hold of the inputs that a piece of a
+    /// merge has replaced. Otherwise a thread that reads, or is kept from running, for the time of a
+    /// few pieces makes the merge use up the reserve. What is held for longer is not waited for.
+    fn wait_for_inputs(
+        &self,
+        tree: usize,
+        numbers: &[(usize, HashSet<FileNumber>)],
+        before: Vec<Weak<TableFile>>,
+    ) -> Result<()> {
+        let present = self.present_files(tree, numbers);
+        let is_present = |file: &Weak<TableFile>| {
+            let mut files = present.iter().flat_map(|(_, files)| files);
+            files.any(|present| std::ptr::eq(Arc::as_ptr(present), file.as_ptr()))
+        };
+        let mut replaced: Vec<_> = before.into_iter().filter(|file| !is_present(file)).collect();
+        drop(present);
+        let is_held = |file: &Weak<TableFile>| file.strong_count() > 0;
+        replaced.retain(is_held);
+        if replaced.is_empty() || self.space.reserve.is_complete() {
+            return Ok(());
+        }
+        let since = Instant::now();
+        while replaced.iter().any(is_held) && since.elapsed() < LONGEST_WAIT_FOR_INPUTS {
+            self.stop_if_asked()?;
+            crate::sync::thread::sleep(Duration::from_millis(1));
+        }
+        self.note_space();
         Ok(())
     }
 

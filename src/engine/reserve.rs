@@ -36,8 +36,9 @@ pub enum ReserveRole {
 }
 
 /// The slots, in the order in which they are filled: first what an open needs, then what a merge
-/// needs to free more, then what takes a delete. A flush writes one table per tree, of which there
-/// are three.
+/// needs to free more, then what takes a delete and flushes it: one table per tree, of which there
+/// are three. The second log segment comes last: with all others, what is in the log can be flushed,
+/// and then its space comes back.
 const SLOTS: [(ReserveRole, &str); 8] = [
     (ReserveRole::Current, "RESERVE-current"),
     (ReserveRole::Manifest, "RESERVE-manifest"),
@@ -45,14 +46,14 @@ const SLOTS: [(ReserveRole, &str); 8] = [
     (ReserveRole::Log, "RESERVE-log-1"),
     (ReserveRole::Table, "RESERVE-table-2"),
     (ReserveRole::Table, "RESERVE-table-3"),
-    (ReserveRole::Log, "RESERVE-log-2"),
     (ReserveRole::Table, "RESERVE-table-4"),
+    (ReserveRole::Log, "RESERVE-log-2"),
 ];
 
 const CURRENT_BYTES: u64 = 4096;
 const LEAST_MANIFEST_BYTES: u64 = 64 << 10;
 const LEAST_TABLE_BYTES: u64 = 32 << 10;
-/// Smallest table that a merge writes if there is space for no other.
+/// Smallest table that a merge or flush writes if there is space for no other.
 const LEAST_MERGED_BYTES: u64 = 16 << 10;
 
 /// The reserve of a store.
@@ -277,15 +278,15 @@ impl Reserve {
         if let Some(taken) = self.take_but(spared, ReserveRole::Table, 1, path)? {
             return Ok(taken);
         }
-        if for_flush {
-            return Err(failure);
-        }
         let mut smaller = wanted / 2;
         while smaller >= LEAST_MERGED_BYTES {
             match self.new_table(path, smaller) {
                 Err(error) if error.kind() == ErrorKind::Full => smaller /= 2,
                 other => return other,
             }
+        }
+        if for_flush {
+            return Err(failure);
         }
         self.take(ReserveRole::Log, 1, path)?.ok_or(failure)
     }
@@ -372,6 +373,42 @@ mod tests {
             assert!(flushed.filter(Result::is_ok).count() < 4);
             assert!(part.has(ReserveRole::Table) || filled_tables == 0, "{capacity} bytes");
         }
+    }
+
+    /// A flush that wanted a table of the usual size, and no smaller one, failed beside enough space
+    /// for what it had to write, and then nothing deleted was ever freed.
+    #[test]
+    fn a_flush_takes_what_space_there_is() {
+        let fs = MemFs::new();
+        let reserve = reserve(&fs);
+        reserve.refill().unwrap();
+        let wanted = reserve.table_bytes();
+        fs.set_capacity(fs.bytes_in_use() + wanted - 1);
+        let tables =
+            (1..).map(|n| reserve.create_table(Path::new(&format!("/{n:06}.table")), wanted, true));
+        let sizes: Vec<u64> = tables.map_while(|table| table.ok().map(|(_, size)| size)).collect();
+        assert_eq!(sizes.iter().filter(|size| **size == wanted).count(), 3, "one is for merges");
+        assert!(sizes.len() > 3 && reserve.has(ReserveRole::Table), "{sizes:?}");
+    }
+
+    /// Deletes can be written to the log once there is a segment, and flushed once there is a table
+    /// for each tree and one for a merge; a second segment comes after these.
+    #[test]
+    fn what_flushes_a_segment_comes_before_another_segment() {
+        let mut seen = 0;
+        for capacity in (0..1300u64 << 10).step_by(10_007) {
+            let part = reserve(&MemFs::with_capacity(capacity));
+            let _ = part.refill();
+            let count = |role| {
+                let held = part.held.lock();
+                SLOTS.iter().zip(&*held).filter(|((of, _), held)| *of == role && **held > 0).count()
+            };
+            if count(ReserveRole::Log) == 2 {
+                assert_eq!(count(ReserveRole::Table), 4, "{capacity} bytes");
+                seen += 1;
+            }
+        }
+        assert!(seen > 0);
     }
 
     #[test]

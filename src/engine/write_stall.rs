@@ -32,11 +32,14 @@ impl Core {
         frees_space: bool,
     ) -> Result<()> {
         loop {
-            let view = self.view.load();
+            let mut view = self.view.load();
             let level0 = fullest_level0(&view);
             let pressure = self.pressure(&view, level0);
             if pressure > 0.0 && !frees_space {
+                // A view keeps the tables that merges replace meanwhile.
+                drop(view);
                 self.slow_down(throttle, bytes, pressure);
+                view = self.view.load();
             }
             let size = view.active.bytes() + bytes;
             let full = size > self.space.memtable_limit()
