@@ -46,6 +46,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
 fn spawn(core: &Arc<Core>, name: &str, body: fn(&Core)) -> Result<()> {
     let own = Arc::clone(core);
     let run = move || {
+        crate::sync::background::give_way();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(&own))) {
             own.health.degrade(&panic_error(&*panic));
             own.work.note_progress();

@@ -62,6 +62,7 @@ pub(crate) fn start(store: &Arc<Store>) -> Result<()> {
 
 /// The body of the thread.
 fn run(stop: &StopSignal, interval: Duration, store: &Weak<Store>) {
+    crate::sync::background::give_way();
     let mut due = Instant::now() + interval;
     while stop.sleep(interval.min(OFTEN)) {
         let Some(store) = store.upgrade() else { return };

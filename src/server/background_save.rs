@@ -59,6 +59,7 @@ impl BackgroundSave {
         }
         let (saves, db) = (Arc::clone(self), db.clone());
         let run = move || {
+            crate::sync::background::give_way();
             if let Err(error) = saves.save(&db) {
                 saves.log.line(&format!("background save: {error}"));
             }

@@ -50,6 +50,7 @@ mod transaction;
 mod transaction_queue;
 mod walk_words;
 
+pub use crate::sync::background::give_way;
 pub use commands::process_bytes;
 pub(crate) use commands::upkeep_reply;
 pub use log::Log;

@@ -11,6 +11,7 @@ mod native;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use native::*;
 
+pub(crate) mod background;
 pub(crate) mod descriptors;
 mod spawn;
 pub(crate) mod transit;

@@ -41,6 +41,7 @@ impl MemoryTrim {
 }
 
 fn trim_until(ended: &Receiver<()>, db: &Db, server: &RunningServer, budget: u64) {
+    lsmkv::server::give_way();
     let mut lent = 0;
     while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
         crate::allocator::give_back();
