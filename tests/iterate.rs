@@ -335,17 +335,19 @@ fn a_walk_that_will_not_come_again_leaves_the_cache_as_it_is() {
         db.sadd(b"set", &[&n.to_be_bytes()]).unwrap();
     }
     db.close().unwrap();
-    let db = open(&fs, &clock);
     let cached = |db: &Db| db.engine_stats().cache_bytes;
-    db.kind(b"set").unwrap();
-    let before = cached(&db);
-    assert_eq!(
-        keys(&db, KeyRange { cache_fill: CacheFill::Skip, ..KeyRange::default() }).len(),
-        2001
-    );
-    let range = MemberRange { cache_fill: CacheFill::Skip, ..MemberRange::default() };
-    assert_eq!(db.members(b"set", range).unwrap().count(), 2000);
-    assert_eq!(cached(&db), before);
+    // Once in two seconds the maintenance thread may open a table, and then the cache holds that.
+    let unchanged = (0..3).find_map(|_| {
+        let db = open(&fs, &clock);
+        db.kind(b"set").unwrap();
+        let before = cached(&db);
+        let range = KeyRange { cache_fill: CacheFill::Skip, ..KeyRange::default() };
+        assert_eq!(keys(&db, range).len(), 2001);
+        let range = MemberRange { cache_fill: CacheFill::Skip, ..MemberRange::default() };
+        assert_eq!(db.members(b"set", range).unwrap().count(), 2000);
+        (cached(&db) == before).then_some((db, before))
+    });
+    let (db, before) = unchanged.expect("one of three walks leaves the cache as it is");
     keys(&db, KeyRange::default());
     let filled = cached(&db);
     assert!(filled > before);
