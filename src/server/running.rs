@@ -23,6 +23,7 @@ use super::sharing::Holder;
 use super::stream::Listener;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{ClientCertificates, Options, SyncMode};
+use crate::sync::descriptors::make_room_for_descriptors;
 use crate::txn::{Db, Dependent};
 
 /// The most threads that serve clients.
@@ -136,6 +137,7 @@ impl RunningServer {
             let kind = if listener.is_tls() { " (TLS)" } else { "" };
             server.log.line(&format!("listening on {}{kind}", listener.name()));
         }
+        make_room_for_descriptors(server.settings.max_clients());
         let event_loops =
             start_loops(&server, config.listeners).map_err(|error| no_thread(&error))?;
         let running = Arc::new(Running {

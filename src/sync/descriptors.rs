@@ -11,6 +11,8 @@
 //! - Of a descriptor of [`ListedDescriptor::open`] no child has a copy that was made before it was
 //!   listed, unless the process forks without a pause.
 
+#[cfg(feature = "server")]
+use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -50,6 +52,23 @@ impl Drop for Listed {
         }
     }
 }
+
+/// Makes the process's table of descriptors large enough for `count` more or less at once. Otherwise it
+/// grows as they are opened, and in a process with threads each time the thread that opens one waits for
+/// the kernel, for up to 20 ms.
+#[cfg(feature = "server")]
+pub(crate) fn make_room_for_descriptors(count: usize) {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MOST_ROOM);
+    let highest = RawFd::try_from(count.min(limit).min(MOST_ROOM).saturating_sub(1));
+    let (Ok(file), Ok(highest)) = (File::open("/dev/null"), highest) else { return };
+    // The table stays as large when the copy is closed.
+    drop(rustix::io::fcntl_dupfd_cloexec(&file, highest));
+}
+
+/// Room for more would take memory that few servers need: half a mebibyte.
+#[cfg(feature = "server")]
+const MOST_ROOM: usize = 64 << 10;
 
 /// How often a descriptor is opened again because of a fork.
 const MOST_ATTEMPTS: u32 = 10_000;
@@ -160,6 +179,22 @@ mod tests {
         assert_eq!(found(), numbers);
         drop((listed, beyond));
         assert_eq!(found(), []);
+    }
+
+    #[cfg(all(feature = "server", target_os = "linux"))]
+    #[test]
+    fn the_table_of_descriptors_has_room_once_it_was_made() {
+        let room = || -> usize {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("FDSize:")).unwrap();
+            line.trim().parse().unwrap()
+        };
+        make_room_for_descriptors(900);
+        assert!(room() >= 900, "{}", room());
+        make_room_for_descriptors(0);
+        make_room_for_descriptors(usize::MAX);
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        assert!(room() as u64 >= limit.unwrap_or(u64::MAX).min(MOST_ROOM as u64), "{}", room());
     }
 
     #[test]
