@@ -131,8 +131,8 @@ options! {
     shared: bool = false, Rule::Choice;
     /// Threads for compaction, beside the one that flushes.
     background_threads: u32 = 1, Rule::Count(FEWEST_THREADS, 64);
-    /// Longest key accepted.
-    max_key_bytes: u64 = 512 * MIB, Rule::Size(1, 512 * MIB);
+    /// Longest key accepted. Flushes and merges hold several copies of a key. Redis accepts 512 MiB.
+    max_key_bytes: u64 = 16 * MIB, Rule::Size(1, 512 * MIB);
     /// Longest value accepted.
     max_value_bytes: u64 = 512 * MIB, Rule::Size(1, 512 * MIB);
     /// Bloom filter bits per key; 0 turns filters off.

@@ -87,6 +87,22 @@ fn keys_and_values_over_their_limit_are_refused_and_change_nothing() {
     check_everywhere(&fs, engine, &options, &model);
 }
 
+/// Keys of Redis's 512 MiB are possible for who wants them; by default a store does not take what fills
+/// its memory several times over.
+#[test]
+fn a_key_has_at_most_16_mib_unless_more_are_asked_for() {
+    let key = vec![b'k'; (16 << 20) + 1];
+    let db = Db::open(":memory:", Options::default()).unwrap();
+    let error = db.set(&key, b"v").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    assert!(error.to_string().contains("16777216: see max_key_bytes"), "{error}");
+    db.hset(b"h", &[(&key, b"v")]).unwrap();
+    let larger = Options { max_key_bytes: key.len() as u64, ..Options::default() };
+    let db = Db::open(":memory:", larger).unwrap();
+    db.set(&key, b"v").unwrap();
+    assert_eq!(db.get(&key).unwrap().as_deref(), Some(b"v".as_slice()));
+}
+
 #[test]
 fn a_batch_that_names_an_unknown_tree_is_misuse_and_changes_nothing() {
     let fs = MemFs::new();
