@@ -23,7 +23,7 @@ impl Size {
     pub(super) fn of_this_run() -> Self {
         match std::env::var("LSMKV_SIEGE").as_deref() {
             Ok("long") => {
-                Self { seconds: 4, connections: 9_900, pipeline_bytes: 1 << 30, slow_clients: 500 }
+                Self { seconds: 4, connections: 10_000, pipeline_bytes: 1 << 30, slow_clients: 500 }
             }
             _ => {
                 Self { seconds: 1, connections: 1_500, pipeline_bytes: 64 << 20, slow_clients: 60 }

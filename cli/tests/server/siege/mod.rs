@@ -63,6 +63,9 @@ fn an_attack_harms_others_no_more_than_on_redis() {
 /// A server alone on a processor, and this thread and those that it starts on the other one.
 fn besieged(server: Lsmkv) -> Lsmkv {
     allow_many_files();
+    // The harmless client and the one that asks for figures come after 10,000 others.
+    let set = reply_text(&mut server.connect(), "CONFIG SET maxclients 11000");
+    assert_eq!(set, "+OK");
     server.run_on(0);
     bind_thread(1);
     server
