@@ -5,7 +5,7 @@
 //! Before there was a reserve that lasts, a third of the deletes were refused, writes never came
 //! back, and the store did not open again.
 //!
-//! `LSMKV_FULL_DISK_MB` sets the size of the file system, `LSMKV_FULL_DISK_KILLS` the number of
+//! `LSMKV_FULL_DISK_MB` sets the size of the file systems, `LSMKV_FULL_DISK_KILLS` the number of
 //! kills, `LSMKV_SEED` when they happen. From 300 MB on the options are the default ones.
 #![allow(
     clippy::unwrap_used,
@@ -133,6 +133,9 @@ fn fill(db: &Db, mut next: u64, mut each: impl FnMut(u64)) -> u64 {
     next
 }
 
+/// The longest time until writes are accepted after the deletes.
+const RESUME: Duration = Duration::from_secs(5);
+
 /// The longest time that all deletes of a story may take.
 const SLOWEST: Duration = Duration::from_secs(30);
 
@@ -156,7 +159,7 @@ fn delete(db: &Db, keys: std::ops::Range<u64>, percent: u64, mut each: impl FnMu
 }
 
 /// Waits until writes are accepted, and returns how long that took.
-fn resumes(db: &Db, limit: Duration) -> Duration {
+fn resumes(db: &Db) -> Duration {
     let begun = Instant::now();
     let mut accepted = 0;
     while accepted < 100 {
@@ -164,7 +167,7 @@ fn resumes(db: &Db, limit: Duration) -> Duration {
             Ok(()) => accepted += 1,
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Full, "{error:?}");
-                assert!(begun.elapsed() < limit, "writes do not resume: {error:?}");
+                assert!(begun.elapsed() < RESUME, "writes do not resume: {error:?}");
                 std::thread::sleep(Duration::from_millis(10));
             }
         }
@@ -194,7 +197,7 @@ fn story(mount: &Mount, mb: u64, percent: u64) {
     let begun = Instant::now();
     let deleted = delete(&db, keys.clone(), percent, |_| ());
     let took = begun.elapsed();
-    let resumed = resumes(&db, Duration::from_secs(5));
+    let resumed = resumes(&db);
     println!(
         "{mb} MB, {percent}%: {} keys in {filled:?}, {deleted} deleted in {took:?}, writes came \
          back after {resumed:?}",
@@ -212,8 +215,20 @@ fn story(mount: &Mount, mb: u64, percent: u64) {
     drop(db);
     let db = open(mount, mb);
     survivors_read_right(&db, keys.end..end, 0, "opened on a full disk");
-    delete(&db, 0..end, 100, |_| ());
-    resumes(&db, Duration::from_secs(5));
+    check(&db, "opened on a full disk");
+    empties(&db, mount, mb, 0..end);
+}
+
+/// Deletes all keys, goes on, and closes; the next open finds the rest.
+fn empties(db: &Db, mount: &Mount, mb: u64, keys: std::ops::Range<u64>) {
+    delete(db, keys.clone(), 100, |_| ());
+    resumes(db);
+    check(db, "after the last deletes");
+    db.close().unwrap();
+    let db = open(mount, mb);
+    survivors_read_right(&db, keys, 100, "reopened at the end");
+    assert_eq!(db.get(b"new:0").unwrap().unwrap(), value(0));
+    check(&db, "reopened at the end");
     db.close().unwrap();
 }
 
@@ -245,16 +260,24 @@ fn story_of_other_commands(mount: &Mount, mb: u64) {
             let reply = reply.unwrap_or_else(|error| panic!("{line} was refused: {error:?}"));
             assert!(!matches!(reply, Reply::Error(_)), "{line}: {reply:?}");
         }
-        let resumed = resumes(&db, Duration::from_secs(5));
+        let resumed = resumes(&db);
         println!("{mb} MB, {rounds} rounds: writes came back {resumed:?} after {name}");
         while fill_round(&db, rounds, PER_ROUND).is_ok() {
             rounds += 1;
         }
     }
     check(&db, "after other commands");
-    say(&db, "FLUSHALL", None).unwrap();
-    resumes(&db, Duration::from_secs(5));
-    check(&db, "after FLUSHALL");
+    for flush in ["FLUSHDB", "FLUSHALL"] {
+        while fill_round(&db, rounds, PER_ROUND).is_ok() {
+            rounds += 1;
+        }
+        let reply = say(&db, flush, None);
+        assert!(matches!(reply, Ok(Reply::Status(_))), "{flush} was refused: {reply:?}");
+        assert_eq!(db.dbsize().unwrap(), 0, "{flush}");
+        let resumed = resumes(&db);
+        println!("{mb} MB, {rounds} rounds: writes came back {resumed:?} after {flush}");
+        check(&db, flush);
+    }
     db.close().unwrap();
     let db = open(mount, mb);
     assert_eq!(db.get(b"new:0").unwrap().unwrap(), value(0));
@@ -286,7 +309,7 @@ fn fill_round(db: &Db, round: u64, elements: u64) -> lsmkv::Result<()> {
 }
 
 #[test]
-fn pops_trims_expiry_and_flushall_bring_writes_back() {
+fn pops_trims_expiry_and_flushes_bring_writes_back() {
     match Mount::tmpfs(megabytes()) {
         Some(mount) => story_of_other_commands(&mount, megabytes()),
         None => skip("full_disk::other_commands", "a file system cannot be mounted here"),
@@ -318,7 +341,31 @@ fn every_delete_goes_through_on_a_full_ext4_and_writes_come_back() {
     }
 }
 
-const KILL_MB: u64 = 24;
+/// The size of the file system of the kills.
+fn kill_megabytes() -> u64 {
+    number_from_env("LSMKV_FULL_DISK_MB", 24)
+}
+
+/// What a child does when it is killed. It says when each of them begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Opening,
+    Filling,
+    Full,
+    Deleting,
+    Resuming,
+}
+
+/// The order in which the kills aim at the phases: an open after a kill on the full disk, and deletes
+/// after a kill in an open on the full disk.
+const AIMS: [Phase; 5] =
+    [Phase::Filling, Phase::Full, Phase::Opening, Phase::Deleting, Phase::Resuming];
+
+impl Phase {
+    fn named(name: &str) -> Option<Self> {
+        AIMS.into_iter().find(|phase| format!("{phase:?}") == name)
+    }
+}
 
 /// Not a test of its own: what the children run. Fills and empties the store until it is killed, and
 /// says what was acknowledged.
@@ -330,57 +377,127 @@ fn child_that_fills_the_disk_until_it_is_killed() {
         let mut out = out.borrow_mut();
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).unwrap();
     };
-    say("\nopening\n".to_owned());
-    let db = Db::open(Path::new(&dir), options(KILL_MB)).unwrap();
-    let first = number_from_env("LSMKV_TEST_FULL_DISK_FIRST", 0);
-    let mut next = first;
-    for round in 0.. {
-        say(format!("opened {next}\n"));
+    let begin = |phase: Phase| say(format!("\nphase {phase:?}\n"));
+    begin(Phase::Opening);
+    let db = Db::open(Path::new(&dir), options(kill_megabytes())).unwrap();
+    let mut oldest = number_from_env("LSMKV_TEST_FULL_DISK_OLDEST", 0);
+    let mut next = number_from_env("LSMKV_TEST_FULL_DISK_FIRST", 0);
+    for round in number_from_env("LSMKV_TEST_FULL_DISK_ROUND", 0).. {
+        begin(Phase::Filling);
         next = fill(&db, next, |n| say(format!("set {n}\n")));
+        begin(Phase::Full);
+        // For longer than a kill that aims at this phase waits.
+        for _ in 0..8 {
+            next = fill(&db, next, |n| say(format!("set {n}\n")));
+        }
+        begin(Phase::Deleting);
         let percent = if round % 2 == 0 { 60 } else { 100 };
-        delete(&db, 0..next, percent, |n| say(format!("del {n}\n")));
-        resumes(&db, Duration::from_secs(10));
+        delete(&db, oldest..next, percent, |n| say(format!("del {n}\n")));
+        if percent == 100 {
+            oldest = next;
+        }
+        begin(Phase::Resuming);
+        resumes(&db);
     }
 }
 
-/// What the child has done for sure, and the operation that may or may not have happened.
+/// When a child is killed: some time after it has said so many lines that begin like this.
+struct Moment {
+    line: String,
+    count: u64,
+    then: Duration,
+}
+
+impl Moment {
+    fn random(aim: Phase, random: &mut SplitMix64) -> Self {
+        let mb = kill_megabytes();
+        let begun = format!("phase {aim:?}");
+        // On average in the middle of a fill and of its deletes.
+        let (line, count, most_ms) = match aim {
+            Phase::Opening => (begun, 0, 40),
+            Phase::Filling => ("set ".to_owned(), random.below(mb * 1000), 5),
+            Phase::Full => (begun, 0, 200),
+            Phase::Deleting => ("del ".to_owned(), random.below(mb * 500), 5),
+            Phase::Resuming => (begun, 0, 10),
+        };
+        Self { line, count, then: Duration::from_millis(random.below(most_ms)) }
+    }
+}
+
+/// What the children have done for sure.
 #[derive(Default)]
 struct Acknowledged {
     keys: BTreeMap<u64, bool>,
     next: u64,
     /// Children killed since the last comparison: each may have done one thing more.
     killed: usize,
+    /// How many were killed in which phase.
+    phases: BTreeMap<Phase, u64>,
 }
 
-fn run_and_kill(dir: &Path, known: &mut Acknowledged, after: Duration) {
+impl Acknowledged {
+    /// The first key that may still be set.
+    fn oldest(&self) -> u64 {
+        let mut set = self.keys.iter().filter(|(_, is_set)| **is_set);
+        set.next().map_or(self.next, |(n, _)| *n)
+    }
+
+    fn take(&mut self, lines: &[String]) {
+        let mut phase = Phase::Opening;
+        for (what, what_for) in lines.iter().filter_map(|line| line.split_once(' ')) {
+            if what == "phase" {
+                phase = Phase::named(what_for).unwrap();
+                continue;
+            }
+            let Ok(n) = what_for.parse::<u64>() else { continue };
+            match what {
+                "set" => _ = self.keys.insert(n, true),
+                "del" => _ = self.keys.insert(n, false),
+                _ => continue,
+            }
+            self.next = self.next.max(n + 1);
+        }
+        self.killed += 1;
+        *self.phases.entry(phase).or_default() += 1;
+    }
+}
+
+fn run_and_kill(dir: &Path, known: &mut Acknowledged, round: u64, moment: Moment) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_that_fills_the_disk_until_it_is_killed", "--nocapture"])
         .env(CHILD_DIR, dir)
         .env("LSMKV_TEST_FULL_DISK_FIRST", known.next.to_string())
+        .env("LSMKV_TEST_FULL_DISK_OLDEST", known.oldest().to_string())
+        .env("LSMKV_TEST_FULL_DISK_ROUND", round.to_string())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
-    let reader = std::thread::spawn(move || out.lines().map_while(Result::ok).collect::<Vec<_>>());
-    std::thread::sleep(after);
+    let (reached, wait) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let (mut lines, mut left) = (Vec::new(), moment.count);
+        for line in out.lines().map_while(Result::ok) {
+            if line.starts_with(&moment.line) {
+                match left {
+                    0 => _ = reached.send(()),
+                    _ => left -= 1,
+                }
+            }
+            lines.push(line);
+        }
+        lines
+    });
+    let waited = wait.recv_timeout(Duration::from_secs(300));
+    std::thread::sleep(moment.then);
     let ended = child.try_wait().unwrap();
     child.kill().unwrap();
     let output = child.wait_with_output().unwrap();
     let lines = reader.join().unwrap();
-    known.killed += 1;
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(ended.is_none(), "the child ended by itself: {complaint}");
-    for line in lines {
-        let Some((what, n)) = line.split_once(' ') else { continue };
-        let Ok(n) = n.parse::<u64>() else { continue };
-        match what {
-            "set" => _ = known.keys.insert(n, true),
-            "del" => _ = known.keys.insert(n, false),
-            _ => continue,
-        }
-        known.next = known.next.max(n + 1);
-    }
+    waited.unwrap_or_else(|_| panic!("the child has not come to it: {:?}", lines.last()));
+    known.take(&lines);
 }
 
 /// Everything acknowledged is there. Each child may have deleted one key more.
@@ -401,20 +518,21 @@ fn compare(db: &Db, known: &mut Acknowledged, when: &str) {
 
 #[test]
 fn a_store_on_a_full_disk_survives_kill_9_at_any_moment() {
-    let Some(mount) = Mount::tmpfs(KILL_MB) else {
+    let mb = kill_megabytes();
+    let Some(mount) = Mount::tmpfs(mb) else {
         return skip("full_disk::kill", "a file system cannot be mounted here");
     };
     let kills = number_from_env("LSMKV_FULL_DISK_KILLS", 6);
     let seed = number_from_env("LSMKV_SEED", 1);
     let mut random = SplitMix64::new(seed);
     let mut known = Acknowledged::default();
-    for kill in 0..kills {
-        let when = format!("kill {kill}, LSMKV_SEED={seed}");
-        run_and_kill(&mount.store(), &mut known, Duration::from_millis(random.below(1200)));
+    for (kill, aim) in (0..kills).zip(AIMS.into_iter().cycle()) {
+        let when = format!("kill {kill} while {aim:?}, LSMKV_SEED={seed}");
+        run_and_kill(&mount.store(), &mut known, kill, Moment::random(aim, &mut random));
         if random.below(2) == 0 {
             continue;
         }
-        let db = open(&mount, KILL_MB);
+        let db = open(&mount, mb);
         compare(&db, &mut known, &when);
         check(&db, &when);
         match random.below(2) {
@@ -422,4 +540,13 @@ fn a_store_on_a_full_disk_survives_kill_9_at_any_moment() {
             _ => drop(db),
         }
     }
+    println!("{mb} MB, killed while {:?}", known.phases);
+    // An open, and the time until writes come back, are too short to be hit for sure.
+    for phase in [Phase::Filling, Phase::Full, Phase::Deleting] {
+        let hit = known.phases.contains_key(&phase) || kills < AIMS.len() as u64;
+        assert!(hit, "no kill while {phase:?}: {:?}", known.phases);
+    }
+    let db = open(&mount, mb);
+    compare(&db, &mut known, "after the last kill");
+    empties(&db, &mount, mb, known.oldest()..known.next + 1);
 }

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 
 use lsmkv::{Compression, Db, Options, Reply};
 
+#[path = "golden/today.rs"]
+mod today;
+
 /// The stores, and whether they were closed. The others are what a killed process leaves.
 /// Those of format 2 are from before rows were counted.
 const STORES: &[(&str, bool)] = &[

@@ -101,12 +101,15 @@ fn open_target(
     if Address::is_remote(address) {
         return server(address);
     }
-    if Path::new(address).is_dir() {
-        return Ok(Box::new(DirectoryTarget { dir: address.to_owned(), db: None, tables: None }));
-    }
+    let is_dir = Path::new(address).is_dir();
     match address.rsplit_once(':') {
-        Some((_, port)) if port.parse::<u16>().is_ok() => server(&format!("redis://{address}")),
-        _ => Err(Failure::usage(format!("{address} is neither a directory nor HOST:PORT"))),
+        Some((_, port)) if !is_dir && port.parse::<u16>().is_ok() => {
+            server(&format!("redis://{address}"))
+        }
+        Some(_) if !is_dir => {
+            Err(Failure::usage(format!("{address} is neither a directory nor HOST:PORT")))
+        }
+        _ => Ok(Box::new(DirectoryTarget { dir: address.to_owned(), db: None, tables: None })),
     }
 }
 

@@ -48,6 +48,7 @@ fn a_command_that_reads_and_every_tool_fail_and_leave_nothing() {
             &["check", dir, "--live"],
             &["stats", dir],
             &["levels", dir],
+            &["watch", dir, "--count", "1"],
             &["dump", dir],
             &["compact", dir],
             &["checkpoint", dir, &copy],
