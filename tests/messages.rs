@@ -2,33 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may")]
 #![allow(clippy::print_stdout, reason = "figures for people")]
 
+#[path = "support/sessions.rs"]
+mod sessions;
+
 use std::time::{Duration, Instant};
 
-use lsmkv::{Db, ErrorKind, Options, OutputLimits, Reply, Session};
+use lsmkv::{Db, ErrorKind, Options, OutputLimits, Reply};
+use sessions::{received, run, text};
 
 fn open() -> Db {
     Db::open(":memory:", Options::default()).unwrap()
-}
-
-fn run(session: &mut Session, line: &str) -> Reply {
-    let argv: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-    session.command(&argv).unwrap()
-}
-
-/// A message or confirmation as text.
-fn text(reply: &Reply) -> String {
-    match reply {
-        Reply::Push(items) => items.iter().map(text).collect::<Vec<_>>().join(" "),
-        Reply::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(", "),
-        Reply::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Reply::Int(number) => number.to_string(),
-        Reply::Nil => "nil".to_owned(),
-        other => format!("{other:?}"),
-    }
-}
-
-fn received(session: &mut Session) -> Vec<String> {
-    std::iter::from_fn(|| session.take_message().unwrap()).map(|reply| text(&reply)).collect()
 }
 
 #[test]

@@ -120,6 +120,30 @@ STORY(a_slow_subscriber_is_cut_off) {
     STATUS(lsmkv_close(db, NULL), LSMKV_OK);
 }
 
+STORY(a_session_that_tracks_is_told_of_changes_through_any_handle) {
+    lsmkv_db *db = check_open(), *session = session_of(db), *transaction = NULL;
+    say(session, "HELLO 3");
+    say(session, "CLIENT TRACKING ON");
+    say(session, "GET k");
+    STATUS(lsmkv_set(db, S("other"), S("v"), NULL), LSMKV_OK);
+    STATUS(lsmkv_session_wait(session, 0, &reply, NULL), LSMKV_TIMEOUT);
+    STATUS(lsmkv_set(db, S("k"), S("v"), NULL), LSMKV_OK);
+    REPLY(lsmkv_session_wait(session, 0, &reply, NULL), "(invalidate [k])");
+    /* Told once, and a typed call is no read that counts. */
+    BYTES(lsmkv_get(session, S("k"), &bytes, NULL), "v");
+    STATUS(lsmkv_set(db, S("k"), S("w"), NULL), LSMKV_OK);
+    STATUS(lsmkv_session_wait(session, 0, &reply, NULL), LSMKV_TIMEOUT);
+    say(session, "GET k");
+    STATUS(lsmkv_begin(db, &transaction, NULL), LSMKV_OK);
+    STATUS(lsmkv_set(transaction, S("k"), S("x"), NULL), LSMKV_OK);
+    STATUS(lsmkv_session_wait(session, 0, &reply, NULL), LSMKV_TIMEOUT);
+    STATUS(lsmkv_commit(transaction, NULL), LSMKV_OK);
+    REPLY(lsmkv_session_wait(session, 0, &reply, NULL), "(invalidate [k])");
+    STATUS(lsmkv_close(transaction, NULL), LSMKV_OK);
+    STATUS(lsmkv_close(session, NULL), LSMKV_OK);
+    STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+}
+
 static void *waits(void *session) {
     lsmkv_reply *message = NULL;
     long status = lsmkv_session_wait(session, UINT64_MAX, &message, NULL);
@@ -259,6 +283,8 @@ int main(int argc, char **argv) {
     RUN(a_session_receives_messages);
     RUN(events_of_keys_are_sent_once_they_are_on);
     RUN(a_slow_subscriber_is_cut_off);
+    /* Elsewhere it is the server that knows who tracks, and its other clients that write. */
+    if (check_store == NULL) RUN(a_session_that_tracks_is_told_of_changes_through_any_handle);
     RUN(a_close_ends_waits);
     RUN(the_close_of_a_session_ends_the_pop_that_waits_on_it);
     RUN(the_close_of_a_database_ends_the_pop_that_waits_on_it);

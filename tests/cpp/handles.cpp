@@ -159,6 +159,29 @@ STORY(a_session_remembers_as_a_connection_does) {
     SHOWS(db.select(2).get("k"), "two");
 }
 
+STORY(events_of_keys_and_limits_of_messages_are_set) {
+    lsmkv::Db db(check_dir);
+    lsmkv::Session session = db.session();
+    db.set_keyspace_events("K$");
+    STATUS(db.try_set_keyspace_events("Q").status(), LSMKV_INVALID);
+    session.command({"PSUBSCRIBE", "__key*"});
+    db.set("k", "v");
+    db.lpush("l", "v");
+    SHOWS(session.wait(0), "[pmessage __key* __keyspace@0__:k set]");
+    CHECK(!session.wait(0));
+    db.set_keyspace_events("");
+    db.set("k", "w");
+    CHECK(!session.wait(0));
+    session.command({"SUBSCRIBE", "c"});
+    db.set_message_limits(1000, 0, 0);
+    for (int i = 0; i < 100; i++) db.publish("c", "message");
+    STATUS(session.try_wait(0).status(), LSMKV_TOO_LARGE);
+    db.set_message_limits(0, 0, 0);
+    session.command({"SUBSCRIBE", "c"});
+    for (int i = 0; i < 1000; i++) db.publish("c", "message");
+    SHOWS(session.wait(0), "[message c message]");
+}
+
 STORY(a_session_that_does_not_wait_is_told_when_to_try_again) {
     lsmkv::Db db(check_dir);
     lsmkv::Session session = db.session();
@@ -272,6 +295,7 @@ int main(int argc, char **argv) {
     RUN(threads_that_transact_lose_no_update);
     RUN(a_batch_runs_at_its_commit_and_can_be_used_again);
     RUN(a_session_remembers_as_a_connection_does);
+    RUN(events_of_keys_and_limits_of_messages_are_set);
     RUN(a_session_that_does_not_wait_is_told_when_to_try_again);
     RUN(a_walk_is_a_range_over_keys);
     RUN(a_prefix_ends_where_its_bytes_do);

@@ -30,6 +30,43 @@ class Handles(PlaceTest):
         if PLACE is None:
             self.publish("a", "nobody", 0)
 
+    def test_events_of_keys_are_sent_while_they_are_on(self):
+        with self.db.pubsub() as channels:
+            channels.psubscribe("__key*")
+            channels.get_message()
+            self.db.set("k", "v")
+            self.assertIsNone(channels.get_message())
+            self.db.set_keyspace_events("E$")
+            self.db.set("k", "v")
+            self.db.lpush("l", "v")
+            event = channels.get_message(5)
+            self.assertEqual((event["channel"], event["data"]), (b"__keyevent@0__:set", b"k"))
+            self.assertIsNone(channels.get_message())
+            with self.assertRaises(lsmkv.InvalidError):
+                self.db.set_keyspace_events("Q")
+            self.db.set_keyspace_events("")
+            self.db.set("k", "v")
+            self.assertIsNone(channels.get_message())
+
+    def test_a_slow_subscriber_is_cut_off_at_the_limit(self):
+        for wrong in ((-1, 0, 0), (0, 2**64, 0), (0, 0, 1.5)):
+            with self.assertRaises(ValueError):
+                self.db.set_message_limits(*wrong)
+        self.db.set_message_limits(1000, 0, 0)
+        with self.db.pubsub() as channels:
+            channels.subscribe("c")
+            channels.get_message()
+            while self.db.publish("c", "x" * 100):
+                pass
+            with self.assertRaises(lsmkv.TooLargeError):
+                channels.get_message()
+            self.db.set_message_limits(0, 0, 0)
+            channels.subscribe("c")
+            channels.get_message()
+            for _ in range(100):
+                self.assertEqual(self.db.publish("c", "x" * 100), 1)
+            self.assertEqual(channels.get_message()["data"], b"x" * 100)
+
     def publish(self, channel, message, receivers):
         """Publishes. A node of a cluster counts its own subscribers alone."""
         counted = self.db.publish(channel, message)

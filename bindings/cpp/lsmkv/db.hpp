@@ -3,6 +3,7 @@
 #define LSMKV_DB_HPP
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -254,6 +255,29 @@ public:
         const auto ms = timeout.count() < 0 ? 0 : static_cast<std::uint64_t>(timeout.count());
         return Result<void>::of(
             [&](lsmkv_err *err) { return lsmkv_wait(handle(), ticket, ms, err); });
+    }
+
+    /// Turns on key events for all handles of the store: letters of "KEg$lshzxetdmnA", as in Redis's
+    /// notify-keyspace-events; "" turns them off.
+    void set_keyspace_events(const std::string &classes) {
+        try_set_keyspace_events(classes).value();
+    }
+    Result<void> try_set_keyspace_events(const std::string &classes) noexcept {
+        return Result<void>::of([&](lsmkv_err *err) {
+            return lsmkv_set_keyspace_events(handle(), classes.c_str(), err);
+        });
+    }
+    /// Sets how much may wait for a subscriber before it is cut off: more than hard_bytes at once, or
+    /// more than soft_bytes for soft_seconds. 0 bytes are no limit.
+    void set_message_limits(std::size_t hard_bytes, std::size_t soft_bytes,
+                            std::uint64_t soft_seconds) {
+        try_set_message_limits(hard_bytes, soft_bytes, soft_seconds).value();
+    }
+    Result<void> try_set_message_limits(std::size_t hard_bytes, std::size_t soft_bytes,
+                                        std::uint64_t soft_seconds) noexcept {
+        return Result<void>::of([&](lsmkv_err *err) {
+            return lsmkv_set_message_limits(handle(), hard_bytes, soft_bytes, soft_seconds, err);
+        });
     }
 
     /// Makes every write that has returned durable, whatever the sync mode.

@@ -28,7 +28,7 @@ from ._reply import same
 from ._server import Server
 from ._signatures import OK, TIMEOUT
 from ._transaction import Snapshot, Transaction
-from ._values import EncodableT, V
+from ._values import EncodableT, V, fits
 
 PathT = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 T = TypeVar("T")
@@ -211,6 +211,19 @@ class DB(Handle[V]):
             give(out)
             return False
         return self._done(status, out)
+
+    def set_keyspace_events(self, classes: str) -> None:
+        """Turns on key events for all handles of the store: letters of "KEg$lshzxetdmnA", as in
+        Redis's notify-keyspace-events. "" turns them off, as they are at first."""
+        self._call(lib.lsmkv_set_keyspace_events, classes.encode())
+
+    def set_message_limits(self, hard_bytes: int, soft_bytes: int, soft_seconds: int) -> None:
+        """Sets how much may wait for a subscriber before it is cut off: more than `hard_bytes` at
+        once, or more than `soft_bytes` for `soft_seconds`. 0 bytes are no limit."""
+        limits = (hard_bytes, soft_bytes, soft_seconds)
+        if not all(fits(limit) and limit >= 0 for limit in limits):
+            raise ValueError("a limit is a whole number from 0: %r" % (limits,))
+        self._call(lib.lsmkv_set_message_limits, *limits)
 
     def sync(self) -> None:
         """Makes every write that has returned durable, whatever the sync mode."""

@@ -11,6 +11,8 @@ class Executor(Generic[V]):
     """Runs commands. A store runs them at once; a pipeline queues them."""
 
     _text: Callable[[bytes], Any]
+    # Whether commands return before they run.
+    _queues = False
 
     # The declared type of the calling method decides the result's type.
     def _execute(

@@ -10,3 +10,5 @@ from .commands import Commands
 
 class Queued(Commands[V]):
     """The commands of a pipeline or batch."""
+
+    _queues = True

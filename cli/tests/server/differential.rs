@@ -6,14 +6,10 @@ use std::cell::RefCell;
 use crate::plan::Ours;
 use crate::sequence::{Difference, Generator, Tally, run_on_server, shrink};
 use crate::server::Server;
-use crate::support::Lsmkv;
+use crate::support::{Lsmkv, number};
 
 /// The number of commands in a sequence.
 const LENGTH: u64 = 250;
-
-fn number(variable: &str, otherwise: u64) -> u64 {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
-}
 
 /// Runs sequences; returns a report of the first difference.
 fn compare(version: &str, ours: &Lsmkv, redis: &Server, tally: &mut Tally) -> Result<(), String> {

@@ -4,14 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::resp::{Client, Command, Resp};
-use crate::support::{Lsmkv, ask, info, reply_text};
+use crate::support::{Lsmkv, ask, info, number, reply_text};
 
 const WRITERS: usize = 6;
 const PIPELINE: usize = 8;
-
-fn number(variable: &str, otherwise: usize) -> usize {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
-}
 
 fn words(line: &str) -> Command {
     line.split(' ').map(|word| word.as_bytes().to_vec()).collect()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::messages::{Listener, next, shown};
 use crate::resp::Resp;
 use crate::server::Server;
-use crate::support::{Lsmkv, ask, info, until};
+use crate::support::{Lsmkv, ask, info, number, until};
 
 /// Commands whose effect does not depend on chance. K is a key, V a small number, M a member.
 #[rustfmt::skip]
@@ -87,11 +87,10 @@ impl Side {
 fn every_event_is_that_of_redis() {
     let Some(redis) = Server::start("server::key_events") else { return };
     let ours = Lsmkv::start(&[]);
-    let commands = std::env::var("LSMKV_EVENT_COMMANDS").ok().and_then(|text| text.parse().ok());
-    let commands: u64 = commands.unwrap_or(3000);
+    let (seed, commands) = (number("LSMKV_EVENT_SEED", 4711), number("LSMKV_EVENT_COMMANDS", 3000));
     let classes = "AKEnm";
     let mut sides = [Side::new(&|| ours.stream(), classes), Side::new(&|| redis.stream(), classes)];
-    let (mut state, mut events) = (4711, 0);
+    let (mut state, mut events) = (seed, 0);
     let mut before = Vec::new();
     let mut in_multi = false;
     for step in 0..commands {
@@ -113,7 +112,7 @@ fn every_event_is_that_of_redis() {
             sides.each_mut().map(|it| it.run(&commands));
         before.extend(commands);
         let last = before.len().saturating_sub(6);
-        let told = || format!("step {step}, after {:?}", &before[last..]);
+        let told = || format!("seed {seed}, step {step}, after {:?}", &before[last..]);
         let same =
             our_events.iter().zip(&theirs).take_while(|(ours, theirs)| ours == theirs).count();
         let rest = |events: &[Resp]| shown(&events[same.min(events.len())..]);
@@ -124,7 +123,7 @@ fn every_event_is_that_of_redis() {
         }
         events += theirs.len();
     }
-    println!("{commands} commands and {events} events compared");
+    println!("seed {seed}: {commands} commands and {events} events compared");
     assert!(events as u64 > commands / 2);
 }
 

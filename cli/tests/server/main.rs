@@ -4,7 +4,8 @@
 //! version of the protocol (20,000), `LSMKV_WIRE_SEED` its first seed, `LSMKV_SERVER_KILLS` the
 //! number of kills under load (3), `LSMKV_MESSAGE_COMMANDS` the number of commands of the comparison
 //! of subscriptions (3,000), `LSMKV_EVENT_COMMANDS` that of key events (3,000),
-//! `LSMKV_TRACKING_COMMANDS` that of clients that track keys (4,000), `LSMKV_RESTART_MB`
+//! `LSMKV_TRACKING_COMMANDS` that of clients that track keys (4,000), `LSMKV_MESSAGE_SEED`,
+//! `LSMKV_EVENT_SEED` and `LSMKV_TRACKING_SEED` what these follow from, `LSMKV_RESTART_MB`
 //! the size of a store that is opened again (64; the long form uses 1 GB). `LSMKV_SIEGE=long` makes
 //! attacks last longer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]

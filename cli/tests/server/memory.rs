@@ -8,15 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::resp;
-use crate::support::{Lsmkv, ask, request};
+use crate::support::{Lsmkv, ask, number, request};
 
 const CLIENTS: u64 = 4;
 /// The commands that are sent before their replies are taken.
 const PIPELINE: u64 = 200;
-
-fn number_from_env(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().unwrap())
-}
 
 /// A small generator: the same commands in every run.
 struct Random(u64);
@@ -76,9 +72,9 @@ const BESIDE_THE_BUDGET: u64 = 38 << 20;
 /// come on top of the budget.
 #[test]
 fn memory_is_bounded_under_load_and_near_the_budget_while_idle() {
-    let budget = number_from_env("LSMKV_SERVE_BUDGET", 64) << 20;
-    let commands = number_from_env("LSMKV_SERVE_COMMANDS", 400_000);
-    let idle = Duration::from_secs(number_from_env("LSMKV_SERVE_IDLE", 2));
+    let budget = number("LSMKV_SERVE_BUDGET", 64) << 20;
+    let commands = number("LSMKV_SERVE_COMMANDS", 400_000);
+    let idle = Duration::from_secs(number("LSMKV_SERVE_IDLE", 2));
     let server = Lsmkv::start(&["--option", &format!("memory_budget={budget}")]);
     let (done, over) = (AtomicU64::new(0), AtomicBool::new(false));
     let started = Instant::now();

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 
 use crate::resp::{Client, Resp, read_apart};
 use crate::server::Server;
-use crate::support::{Lsmkv, ask, info, reply_text, request, until, words};
+use crate::support::{Lsmkv, ask, info, number, reply_text, request, until, words};
 
 /// A connection that sends and reads separately: a command may have any number of replies.
 pub(crate) struct Listener {
@@ -194,8 +194,7 @@ fn a_client_that_does_not_read_is_cut_off() {
 /// `LSMKV_CHANNELS` says how many; a million takes a minute.
 #[test]
 fn a_client_with_many_channels_is_served_and_gives_all_back() {
-    let count = std::env::var("LSMKV_CHANNELS").ok().and_then(|text| text.parse().ok());
-    let count: usize = count.unwrap_or(20_000);
+    let count = number("LSMKV_CHANNELS", 20_000) as usize;
     let server = Lsmkv::start(&["--threads", "1"]);
     let mut other = server.connect();
     let before = server.resident_bytes();
@@ -266,14 +265,29 @@ pub(crate) fn next(state: &mut u64, below: u64) -> u64 {
 }
 
 fn random_command(state: &mut u64) -> String {
-    const NAMES: [&str; 6] = ["a", "b", "ab", "abc", "x", "news.it"];
-    const PATTERNS: [&str; 6] = ["*", "a*", "?b", "[ab]", "news.*", "x"];
-    let name = |state: &mut u64| NAMES[next(state, 6) as usize].to_owned();
-    let pattern = |state: &mut u64| PATTERNS[next(state, 6) as usize].to_owned();
+    const NAMES: [&str; 8] =
+        ["a", "b", "ab", "abc", "x", "news.it", "__keyspace@0__:a", "__keyevent@0__:set"];
+    const PATTERNS: [&str; 8] =
+        ["*", "a*", "?b", "[ab]", "news.*", "x", "__keyevent@*__:*", "__keyspace@?__:[ab]"];
+    const WRITES: [&str; 10] = [
+        "SET a 1",
+        "SET b 1",
+        "APPEND a x",
+        "DEL a b",
+        "SET a 1 EX 100",
+        "RENAME a b",
+        "INCR n",
+        "COPY a b REPLACE",
+        "SADD s m",
+        "SREM s m",
+    ];
+    const CLASSES: [&str; 8] = ["KEA", "KEA", "KEA", "KEAnm", "E$", "Kg", "KE", "Q"];
+    let name = |state: &mut u64| NAMES[next(state, 8) as usize].to_owned();
+    let pattern = |state: &mut u64| PATTERNS[next(state, 8) as usize].to_owned();
     let several = |state: &mut u64, of: &dyn Fn(&mut u64) -> String| {
         (0..=next(state, 3)).map(|_| of(state)).collect::<Vec<_>>().join(" ")
     };
-    match next(state, 24) {
+    match next(state, 32) {
         0..3 => format!("SUBSCRIBE {}", several(state, &name)),
         3..5 => format!("PSUBSCRIBE {}", several(state, &pattern)),
         5 => format!("SSUBSCRIBE {}", several(state, &name)),
@@ -292,13 +306,17 @@ fn random_command(state: &mut u64) -> String {
         22 => {
             ["RESET", "PING", "GET k", "PUBSUB x", "SUBSCRIBE"][next(state, 5) as usize].to_owned()
         }
-        _ => format!("PUBSUB CHANNELS {}", pattern(state)),
+        23 => format!("PUBSUB CHANNELS {}", pattern(state)),
+        24 => format!("CONFIG SET notify-keyspace-events {}", CLASSES[next(state, 8) as usize]),
+        25 => format!("SELECT {}", next(state, 2)),
+        _ => WRITES[next(state, 10) as usize].to_owned(),
     }
 }
 
-/// Redis names channels and confirms the end of all subscriptions in an order of its own.
+/// Redis names channels and confirms the end of all subscriptions in an order of its own. Where events
+/// stand before or after the reply of their command is not compared, nor is their order: `key_events` does.
 fn in_some_order(command: &str, mut replies: Vec<Resp>) -> Vec<Resp> {
-    if command.starts_with("PUBSUB") || command.starts_with("PUBLISH") {
+    if !command.contains("SUBSCRIBE") {
         for reply in &mut replies {
             if let Resp::Array(Some(items)) = reply
                 && command.contains("CHANNELS")
@@ -323,14 +341,14 @@ fn in_some_order(command: &str, mut replies: Vec<Resp>) -> Vec<Resp> {
 fn random_subscriptions_are_answered_as_by_redis() {
     let Some(redis) = Server::start("server::messages") else { return };
     let ours = Lsmkv::start(&["--threads", "2"]);
-    let commands = std::env::var("LSMKV_MESSAGE_COMMANDS").ok().and_then(|text| text.parse().ok());
-    let commands: u64 = commands.unwrap_or(3000);
+    let seed = number("LSMKV_MESSAGE_SEED", 20_240_601);
+    let commands = number("LSMKV_MESSAGE_COMMANDS", 3000);
     let connect = |stream: &dyn Fn() -> UnixStream| -> Vec<Listener> {
         [2, 2, 3, 3].into_iter().map(|version| Listener::new(stream(), version)).collect()
     };
     let mut ours_clients = connect(&|| ours.stream());
     let mut redis_clients = connect(&|| redis.stream());
-    let mut state = 20_240_601;
+    let (mut state, mut events) = (seed, 0);
     for step in 0..commands {
         let (client, command) = (next(&mut state, 4) as usize, random_command(&mut state));
         let mut both = Vec::new();
@@ -346,9 +364,12 @@ fn random_subscriptions_are_answered_as_by_redis() {
                 clients[client].ask("HELLO 3");
             }
         }
-        assert_eq!(both[0], both[1], "step {step}, client {client}: {command}");
+        assert_eq!(both[0], both[1], "seed {seed}, step {step}, client {client}: {command}");
+        let told = both[1].iter().flatten().map(|reply| shown(std::slice::from_ref(reply)));
+        events += told.filter(|it| it.contains("message ") && it.contains("__:")).count() as u64;
     }
-    println!("{commands} commands compared");
+    println!("seed {seed}: {commands} commands and {events} events of keys compared");
+    assert!(events > commands / 20, "{events}");
 }
 
 /// Where clients of a cluster find the slot of a shard channel, keys of scripts, and what EXEC may
@@ -403,7 +424,7 @@ fn places_of_keys_and_subscriptions_in_exec_are_answered_as_by_redis() {
 /// Publishes to a thousand subscribers, and tells how long a message takes to reach all of them.
 #[test]
 fn a_thousand_subscribers_are_reached() {
-    let rounds = number("LSMKV_PUBLISHES", 20);
+    let rounds = number("LSMKV_PUBLISHES", 20) as u32;
     let measure = |stream: &dyn Fn() -> UnixStream, publisher: &mut Client| {
         let mut listeners: Vec<_> = (0..1000).map(|_| Listener::new(stream(), 2)).collect();
         for listener in &mut listeners {
@@ -430,7 +451,7 @@ fn a_thousand_subscribers_are_reached() {
 /// The long form has a million channels of one client.
 #[test]
 fn many_channels_are_bounded_and_given_back() {
-    let thousands = u64::from(number("LSMKV_THOUSAND_CHANNELS", 100));
+    let thousands = number("LSMKV_THOUSAND_CHANNELS", 100);
     let server = Lsmkv::start(&[]);
     let before = server.resident_bytes();
     let mut listener = Listener::new(server.stream(), 2);
@@ -445,11 +466,6 @@ fn many_channels_are_bounded_and_given_back() {
     drop(listener);
     let mut client = server.connect();
     until("all are gone", || info(&mut client, "stats", "pubsub_channels") == 0);
-}
-
-/// A number from the environment.
-fn number(variable: &str, otherwise: u32) -> u32 {
-    std::env::var(variable).map_or(otherwise, |text| text.parse().unwrap())
 }
 
 /// Redis counts a command of EXEC once, however many channels it confirms.

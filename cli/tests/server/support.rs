@@ -193,6 +193,11 @@ impl Drop for Lsmkv {
     }
 }
 
+/// A number from the environment: how much a test does, or a seed.
+pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).map_or(otherwise, |text| text.parse().unwrap())
+}
+
 /// Splits a command line into words.
 pub(crate) fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()

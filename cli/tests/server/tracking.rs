@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::messages::{Listener, next, shown};
 use crate::resp::Resp;
 use crate::server::Server;
-use crate::support::{Lsmkv, ask, info, reply_text, until};
+use crate::support::{Lsmkv, ask, info, number, reply_text, until};
 
 /// Commands that read or write. K is a key, P a prefix of some.
 #[rustfmt::skip]
@@ -174,14 +174,13 @@ impl Side {
 fn random_sequences_of_clients_that_track_are_answered_as_by_redis() {
     let Some(redis) = Server::start("server::tracking") else { return };
     let ours = Lsmkv::start(&["--threads", "2"]);
-    let commands = std::env::var("LSMKV_TRACKING_COMMANDS").ok().and_then(|it| it.parse().ok());
-    let commands: u64 = commands.unwrap_or(4000);
+    let seed = number("LSMKV_TRACKING_SEED", 2024);
+    let commands = number("LSMKV_TRACKING_COMMANDS", 4000);
     // Redis joins the changes that it finds at once, so a key that its cleaner deletes in the turn of
     // PEXPIRE would be told once, not twice. It expires on the next access instead.
     ask(&mut redis.connect(), "DEBUG SET-ACTIVE-EXPIRE 0");
     let mut sides = [Side::new(&|| ours.stream()), Side::new(&|| redis.stream())];
-    let seed = std::env::var("LSMKV_TRACKING_SEED").ok().and_then(|it| it.parse().ok());
-    let (mut state, mut messages, mut before) = (seed.unwrap_or(2024), 0, Vec::new());
+    let (mut state, mut messages, mut before) = (seed, 0, Vec::new());
     for step in 0..commands {
         let client = next(&mut state, CLIENTS as u64) as usize;
         let mut commands = vec![random_line(&mut state, false)];
@@ -202,7 +201,7 @@ fn random_sequences_of_clients_that_track_are_answered_as_by_redis() {
             assert_eq!(
                 shown(ours),
                 shown(theirs),
-                "step {step}, client {number} after\n{}",
+                "seed {seed}, step {step}, client {number} after\n{}",
                 before[last..].join("\n")
             );
             messages += theirs.iter().filter(|it| matches!(it, Resp::Push(_))).count();
@@ -211,7 +210,7 @@ fn random_sequences_of_clients_that_track_are_answered_as_by_redis() {
     let [ours, theirs] = sides.each_ref().map(|side| side.clients[2].interleaved);
     assert_eq!(ours, 0, "messages inside of replies");
     println!("{theirs} messages inside of replies of Redis");
-    println!("{commands} commands and {messages} messages compared");
+    println!("seed {seed}: {commands} commands and {messages} messages compared");
     assert!(messages as u64 > commands / 8, "{messages}");
 }
 

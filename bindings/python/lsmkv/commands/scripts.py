@@ -1,11 +1,12 @@
 """Scripts in Lua and functions: redis-py's names and arguments."""
 
+import hashlib
 from typing import Any, Generic, List, Optional, Sequence, Union
 
 from .._answers import as_is, flag, ok
 from .._errors import NoScriptError
 from .._executor import Executor
-from .._values import EncodableT, V
+from .._values import EncodableT, V, encode
 
 
 class Script(Generic[V]):
@@ -14,7 +15,7 @@ class Script(Generic[V]):
     def __init__(self, client: "Scripts[V]", script: Union[bytes, str]) -> None:
         self.registered_client = client
         self.script = script
-        self.sha = ""
+        self.sha = hashlib.sha1(encode(script)).hexdigest()
 
     def __call__(
         self,
@@ -25,16 +26,13 @@ class Script(Generic[V]):
         """Runs the script on its store, or on another handle."""
         keys, args = keys or [], args or []
         client = self.registered_client if client is None else client
-        if self.sha:
+        # A pipeline or batch learns too late that the store does not know the digest.
+        if not client._queues:
             try:
                 return client.evalsha(self.sha, len(keys), *keys, *args)
             except NoScriptError:
                 pass
-        result = client.eval(self.script, len(keys), *keys, *args)
-        sha: Any = client._execute(as_is, b"SCRIPT", "LOAD", self.script)
-        # A pipeline or batch returns itself and has not run the command yet.
-        self.sha = sha.decode() if isinstance(sha, bytes) else sha if isinstance(sha, str) else ""
-        return result
+        return client.eval(self.script, len(keys), *keys, *args)
 
 
 class Scripts(Executor[V]):
