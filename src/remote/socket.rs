@@ -3,7 +3,6 @@
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,9 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::net::RecvFlags;
 
 use super::address::Endpoint;
-
-/// The longest path that the address of a Unix socket holds, with its end.
-const LONGEST_PATH: usize = 107;
+use crate::sync::socket_path::{self, NearDirectory};
 
 /// A connected socket.
 #[derive(Debug)]
@@ -159,15 +156,13 @@ fn connect_tcp(host: &str, port: u16, limit: Duration) -> io::Result<TcpStream> 
 /// Connects to a socket at a path of any length: a long one is reached through its directory. The
 /// limit counts where the server has no room for another connection, as one that is stopped.
 fn connect_unix(path: &Path, limit: Duration) -> io::Result<UnixStream> {
-    if path.as_os_str().as_bytes().len() <= LONGEST_PATH {
+    if path.as_os_str().len() <= socket_path::LONGEST {
         return connect_near(path, limit);
     }
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    let directory = std::fs::File::open(directory)?;
-    let near = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    connect_near(&Path::new(&near).join(name), limit)
+    connect_near(&NearDirectory::open(directory)?.path(name), limit)
 }
 
 fn connect_near(path: &Path, limit: Duration) -> io::Result<UnixStream> {
