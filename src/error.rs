@@ -143,6 +143,14 @@ impl Error {
         }))
     }
 
+    /// Adds which command of several failed, by its number from 1.
+    pub(crate) fn of_command(self, number: usize, count: usize) -> Self {
+        match count {
+            1 => self,
+            _ => self.wrap(self.kind(), format_args!("command {number} of {count}")),
+        }
+    }
+
     /// The failure as a line that another process of this library reads.
     pub(crate) fn to_line(&self) -> String {
         format!("{LINE}{} {}", self.kind() as i32, self.message())

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lsmkv::{Db, Error, ErrorKind, Options};
+use lsmkv::{Db, Error, ErrorKind, Options, Reply, SharedStore};
 
 use crate::failure::Failure;
 
@@ -45,15 +45,89 @@ impl OptionArgs {
 }
 
 impl StoreArgs {
-    /// Opens the store, or creates it.
-    pub(crate) fn open(&self) -> Result<Db, Failure> {
-        Ok(Db::open(&self.dir, self.options.to_options()?)?)
+    /// Opens the store to write commands to it, or creates it.
+    pub(crate) fn open(&self) -> Result<WritableStore, Failure> {
+        WritableStore::open(&self.dir, self.options.to_options()?).map_err(Failure::from)
     }
 
-    /// Opens a store that must already exist.
+    /// Opens a store that must already exist, for this process alone.
     pub(crate) fn open_existing(&self) -> Result<Db, Failure> {
-        let options = Options { create_if_missing: false, ..self.options.to_options()? };
+        let options = refuse_shared(self.options.to_options()?)?;
+        let options = Options { create_if_missing: false, ..options };
         Db::open(&self.dir, options).map_err(|error| explain_open(error, &self.dir))
+    }
+}
+
+/// Options for a tool that needs the store for itself.
+pub(crate) fn refuse_shared(options: Options) -> Result<Options, Failure> {
+    if !options.shared {
+        return Ok(options);
+    }
+    let text = "this needs the store for itself: with shared=on the shell, load and import write, and dump, \
+                export, stats, levels, check and watch read";
+    Err(Failure::usage(text))
+}
+
+/// A store that commands are written to: of this process alone, or one that processes share.
+#[derive(Clone, Debug)]
+pub(crate) enum WritableStore {
+    Own(Db),
+    Shared(SharedStore),
+}
+
+/// Runs a command.
+pub(crate) type Run = Box<dyn FnMut(&[&[u8]]) -> lsmkv::Result<Reply>>;
+
+impl WritableStore {
+    /// Opens a store, or creates it. With the option `shared`, another process may hold it.
+    pub(crate) fn open(dir: &Path, options: Options) -> lsmkv::Result<Self> {
+        Ok(match options.shared {
+            true => Self::Shared(SharedStore::open(dir, &options)?),
+            false => Self::Own(Db::open(dir, options)?),
+        })
+    }
+
+    /// Another database of the store.
+    pub(crate) fn select(&self, number: u32) -> lsmkv::Result<Self> {
+        Ok(match self {
+            Self::Own(db) => Self::Own(db.select(number)?),
+            Self::Shared(store) => Self::Shared(store.select(number)?),
+        })
+    }
+
+    pub(crate) fn command(&self, argv: &[&[u8]]) -> lsmkv::Result<Reply> {
+        match self {
+            Self::Own(db) => db.command(argv),
+            Self::Shared(store) => store.command(argv),
+        }
+    }
+
+    /// Runs commands in a session.
+    pub(crate) fn session(&self) -> Run {
+        match self {
+            Self::Own(db) => {
+                let mut session = db.session();
+                Box::new(move |argv| session.command(argv))
+            }
+            Self::Shared(store) => {
+                let mut session = store.session();
+                Box::new(move |argv| session.command(argv))
+            }
+        }
+    }
+
+    pub(crate) fn sync(&self) -> lsmkv::Result<()> {
+        match self {
+            Self::Own(db) => db.sync(),
+            Self::Shared(store) => store.sync(),
+        }
+    }
+
+    pub(crate) fn close(&self) -> lsmkv::Result<()> {
+        match self {
+            Self::Own(db) => db.close(),
+            Self::Shared(store) => store.close(),
+        }
     }
 }
 
@@ -96,9 +170,12 @@ impl ReadOnlyStoreArgs {
     /// Opens the store read-only.
     pub(crate) fn open_to_read(&self) -> Result<Db, Failure> {
         let options = self.store.options.to_options()?;
-        let options = Options { read_only: true, create_if_missing: false, ..options };
+        // A reader beside the processes that share a store must take its lock from none of them.
+        let live = self.live || options.shared;
+        let options =
+            Options { read_only: true, create_if_missing: false, shared: false, ..options };
         let dir = &self.store.dir;
-        let opened = if self.live { open_beside(dir, options) } else { Db::open(dir, options) };
+        let opened = if live { open_beside(dir, options) } else { Db::open(dir, options) };
         opened.map_err(|error| explain_open(error, dir))
     }
 }

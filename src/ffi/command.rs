@@ -181,10 +181,7 @@ fn run_packed(handle: &HandleKind, block: &[u8]) -> Result<Option<ReplyWriter>> 
         for number in 1..=count {
             argv.clear();
             packed.next(longest, |argument| argv.push(argument))?;
-            ran &= run(&argv, &mut replies).map_err(|error| match count {
-                1 => error,
-                _ => error.wrap(error.kind(), format_args!("command {number} of {count}")),
-            })?;
+            ran &= run(&argv, &mut replies).map_err(|error| error.of_command(number, count))?;
             replies.count_reply();
         }
         Ok(())

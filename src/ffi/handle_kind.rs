@@ -21,7 +21,7 @@ use crate::ffi::shared::SharedHandle;
 use crate::ffi::slice::misuse;
 use crate::ffi::target::{CommandTarget, Elsewhere};
 use crate::keyspace::limits::Limits;
-use crate::messages::{HandleWaits, Inbox};
+use crate::messages::Inbox;
 #[cfg(feature = "server")]
 use crate::server::RunningServer;
 use crate::txn::{Db, Ticket, Transaction};
@@ -117,11 +117,7 @@ impl HandleKind {
             return shared.new_session().map(Self::Shared);
         }
         self.with_database(|db| {
-            let (waits, inbox) = (Arc::<HandleWaits>::default(), Arc::<Inbox>::default());
-            let db = db.with_waits(waits);
-            let mut session = db.session();
-            session.use_inbox(Arc::clone(&inbox));
-            session.list_as_client();
+            let (db, session, inbox) = Session::of_handle(db);
             Ok(Self::Session { db, session: Box::new(Mutex::new(session)), inbox })
         })
     }

@@ -382,13 +382,8 @@ fn together(session: &mut SharedSession, commands: &[Vec<&[u8]>]) -> Result<Repl
             }
             Together::Here(session) => {
                 for (at, argv) in commands.iter().enumerate() {
-                    session.command_into(argv, &mut replies).map_err(|error| match count {
-                        1 => error,
-                        _ => {
-                            let which = format_args!("command {} of {count}", at + 1);
-                            error.wrap(error.kind(), which)
-                        }
-                    })?;
+                    let ran = session.command_into(argv, &mut replies);
+                    ran.map_err(|error| error.of_command(at + 1, count))?;
                     replies.count_reply();
                 }
             }

@@ -11,7 +11,7 @@ use super::store::{Seat, SharedStore, refuse_private};
 use crate::commands::entry::Entry;
 use crate::commands::{Reply, ReplyBuilder, ReplySink, Session, find};
 use crate::error::{Error, ErrorKind, Result};
-use crate::messages::{HandleWaits, Inbox};
+use crate::messages::Inbox;
 use crate::remote::{RemoteSession, Unanswered, Waits};
 use crate::txn::Db;
 
@@ -270,10 +270,6 @@ impl SharedSession {
 
 /// A session of this process, with what ends its waits.
 fn here(db: &Db) -> (Live, SessionWaits) {
-    let (waits, inbox) = (Arc::<HandleWaits>::default(), Arc::<Inbox>::default());
-    let db = db.with_waits(waits);
-    let mut session = db.session();
-    session.use_inbox(Arc::clone(&inbox));
-    session.list_as_client();
+    let (db, session, inbox) = Session::of_handle(db);
     (Live::Here(Box::new(session)), SessionWaits::Here(db, inbox))
 }

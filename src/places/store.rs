@@ -160,6 +160,11 @@ impl SharedStore {
         self.upkeep("STATS", b"")
     }
 
+    /// Makes all writes of all processes so far durable.
+    pub fn sync(&self) -> Result<()> {
+        self.upkeep("SYNC", b"").map(drop)
+    }
+
     /// Does upkeep at the holder: SYNC, FLUSH, COMPACT, RESUME, STATS, CHECK, or CHECKPOINT with a
     /// directory.
     pub(crate) fn upkeep(&self, what: &str, argument: &[u8]) -> Result<Reply> {

@@ -1,13 +1,16 @@
 //! Batches on a remote store: write commands that are sent together, between MULTI and EXEC.
 
-use super::Remote;
 use super::call::Call;
-use super::cluster::join_slot;
+use super::cluster::{Attempts, is_redirect, join_slot};
+use super::connection::CallFailure;
 use super::frame::{Frame, Shape};
 use super::server_error::server_error;
+use super::{Remote, Unanswered};
 use crate::commands::entry::Entry;
 use crate::commands::{Reply, ReplyBuilder, find, keys_of, name_of};
 use crate::error::{Error, ErrorKind, Result};
+
+const NOTHING_RAN: &str = "nothing of the batch ran";
 
 /// Write commands that are stored first and sent together. Others see all of them or none. Unlike
 /// in a store of this process, a command that fails when it runs does not undo the others: servers
@@ -62,8 +65,8 @@ impl RemoteBatch {
         self.committed = false;
     }
 
-    /// Sends the commands. If one could not be queued, none ran. An error of a command that ran is
-    /// reported after all have run.
+    /// Sends the commands, and waits for a node of a cluster that takes over. If one could not be
+    /// queued, none ran. An error of a command that ran is reported after all have run.
     pub fn commit(&mut self) -> Result<()> {
         if self.committed {
             return Err(Error::new(ErrorKind::Closed, "the batch is committed already"));
@@ -72,48 +75,74 @@ impl RemoteBatch {
         if self.commands.is_empty() {
             return Ok(());
         }
-        let mut connection = self.remote.own_connection(self.slot)?;
+        let waits = &self.remote.shared.waits;
+        waits.check_open()?;
+        let cluster = self.remote.cluster();
+        let mut attempts = cluster.map(|it| Attempts::begin(it, waits)).transpose()?;
+        loop {
+            match (self.attempt(), &mut attempts) {
+                (Ok(()), _) => return Ok(()),
+                (Err(Unanswered::Gone(error)), Some(attempts)) => attempts.later(error)?,
+                (Err(Unanswered::Gone(error)), None) => {
+                    return Err(error.wrap(error.kind(), NOTHING_RAN));
+                }
+                (Err(Unanswered::Failed(error)), _) => return Err(error),
+            }
+        }
+    }
+
+    /// Sends the commands once.
+    fn attempt(&self) -> std::result::Result<(), Unanswered> {
+        let connection = self.remote.own_connection_once(self.slot);
+        let mut connection = connection.map_err(Unanswered::Gone)?;
         connection.push(&[b"MULTI"]);
         for command in &self.commands {
             let argv: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
             connection.push(&argv);
         }
         connection.push(&[b"EXEC"]);
-        connection.send()?;
-        let mut refused: Option<Error> = None;
+        connection.send().map_err(Unanswered::Gone)?;
+        let lost = |error| Unanswered::Failed(CallFailure::Lost(error).into_error());
+        let (mut refused, mut elsewhere) = (None, false);
         for number in 0..=self.commands.len() {
             let mut nothing = ReplyBuilder::default();
-            if let Frame::Error(text) = connection.receive(Shape::AsSent, None, &mut nothing)? {
+            let frame = connection.receive(Shape::AsSent, None, &mut nothing).map_err(lost)?;
+            if let Frame::Error(text) = frame {
+                elsewhere |= number > 0 && is_redirect(&text);
                 refused.get_or_insert_with(|| self.failure(number, &text));
             }
         }
         let mut reply = ReplyBuilder::default();
-        let executed = connection.receive(Shape::AsSent, None, &mut reply)?;
+        let executed = connection.receive(Shape::AsSent, None, &mut reply).map_err(lost)?;
         self.remote.give_back(connection);
-        if let Some(error) = refused {
-            return Err(error.wrap(error.kind(), "nothing of the batch ran"));
-        }
-        match (executed, reply.finish()) {
-            (Frame::Error(text), _) => Err(server_error(&text)),
-            (_, Reply::Array(replies)) => {
-                for (number, reply) in replies.iter().enumerate() {
-                    if let Reply::Error(text) = reply {
-                        let error = self.failure(number + 1, text);
-                        return Err(error.wrap(error.kind(), "the other commands have run"));
-                    }
-                }
-                Ok(())
+        match (refused, executed) {
+            (Some(error), Frame::Error(_)) if elsewhere => Err(Unanswered::Gone(error)),
+            (Some(error), _) => Err(Unanswered::Failed(error.wrap(error.kind(), NOTHING_RAN))),
+            (None, Frame::Error(text)) if is_redirect(&text) => {
+                Err(Unanswered::Gone(server_error(&text)))
             }
-            (_, other) => {
-                let message = format!("EXEC of the server replied {other:?}");
-                Err(Error::new(ErrorKind::Io, message))
+            (None, Frame::Error(text)) => Err(Unanswered::Failed(server_error(&text))),
+            (None, _) => self.check(&reply.finish()).map_err(Unanswered::Failed),
+        }
+    }
+
+    /// Fails if a command that ran replied an error.
+    fn check(&self, executed: &Reply) -> Result<()> {
+        let Reply::Array(replies) = executed else {
+            let message = format!("EXEC of the server replied {executed:?}");
+            return Err(Error::new(ErrorKind::Io, message));
+        };
+        for (number, reply) in replies.iter().enumerate() {
+            if let Reply::Error(text) = reply {
+                let error = self.failure(number + 1, text);
+                return Err(error.wrap(error.kind(), "the other commands have run"));
             }
         }
+        Ok(())
     }
 
     /// The error of a command, by its number from 1; 0 is MULTI.
     fn failure(&self, number: usize, text: &str) -> Error {
-        let error = server_error(text);
-        error.wrap(error.kind(), format_args!("command {number} of {}", self.commands.len()))
+        server_error(text).of_command(number, self.commands.len())
     }
 }

@@ -125,11 +125,7 @@ impl Line {
                 let frame = self.receive(shape, None, sink)?;
                 replies += 1;
                 if let Err(error) = frame.settle(false, sink) {
-                    let which = format_args!("command {replies} of {}", commands.len());
-                    let error = match commands.len() {
-                        1 => error,
-                        _ => error.wrap(error.kind(), which),
-                    };
+                    let error = error.of_command(replies, commands.len());
                     failure.get_or_insert(LineFailure::Replied(error));
                 }
                 each(sink);

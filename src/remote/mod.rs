@@ -398,12 +398,20 @@ impl Remote {
         Err(Error::new(ErrorKind::Io, format!("{} does not answer", connection.peer())))
     }
 
-    /// A connection that no other call uses.
+    /// A connection that no other call uses. It waits for a node that takes over.
     fn own_connection(&self, slot: Option<u16>) -> Result<Connection> {
         self.shared.waits.check_open()?;
         match &self.shared.servers {
             Servers::One(pool) => pool.take(),
-            Servers::Cluster(cluster) => cluster.connect(slot),
+            Servers::Cluster(cluster) => cluster.connect(slot, &self.shared.waits),
+        }
+    }
+
+    /// A connection like that of [`Remote::own_connection`], unless the node does not answer.
+    fn own_connection_once(&self, slot: Option<u16>) -> Result<Connection> {
+        match &self.shared.servers {
+            Servers::One(pool) => pool.take(),
+            Servers::Cluster(cluster) => cluster.connect_once(slot),
         }
     }
 

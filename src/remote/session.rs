@@ -249,7 +249,7 @@ impl RemoteSession {
         self.remote.check_writable(call)?;
         if let Some(cluster) = self.remote.cluster() {
             self.waits.check_open()?;
-            if let Some(frame) = self.transaction.run(cluster, call, sink)? {
+            if let Some(frame) = self.transaction.run(cluster, &self.waits, call, sink)? {
                 return Ok(frame);
             }
             if call.entry.is_some() {

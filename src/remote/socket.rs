@@ -1,19 +1,17 @@
 //! The socket of a connection: TCP or Unix, with limits on every wait.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rustix::net::RecvFlags;
 
 use super::address::Endpoint;
-
-/// The longest path that the address of a Unix socket holds, with its end.
-const LONGEST_PATH: usize = 107;
+use crate::sync::socket_path::{self, NearDirectory};
 
 /// A connected socket.
 #[derive(Debug)]
@@ -139,11 +137,12 @@ impl Write for Socket {
     }
 }
 
-/// Connects to the first address of a host that answers, within the limit for all of them.
+/// Connects to the first address of a host that answers, within the limit for all of them and for
+/// finding them.
 fn connect_tcp(host: &str, port: u16, limit: Duration) -> io::Result<TcpStream> {
     let deadline = Instant::now() + limit;
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for address in (host, port).to_socket_addrs()? {
+    for address in addresses(host, port, limit)? {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
@@ -156,18 +155,39 @@ fn connect_tcp(host: &str, port: u16, limit: Duration) -> io::Result<TcpStream> 
     Err(failure)
 }
 
+/// The addresses of a host.
+fn addresses(host: &str, port: u16, limit: Duration) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(address, port)]);
+    }
+    let host = host.to_owned();
+    within(limit, move || Ok((host.as_str(), port).to_socket_addrs()?.collect()))
+}
+
+/// Does work that has no limit of its own, as a question to the system's resolver, on another thread.
+/// When the time is over, that one ends unheard.
+fn within<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let (sender, done) = mpsc::channel();
+    crate::sync::spawn("lsmkv-resolver", move || {
+        // Nobody listens any more once the time is over.
+        let _ = sender.send(work());
+    })?;
+    done.recv_timeout(limit).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
 /// Connects to a socket at a path of any length: a long one is reached through its directory. The
 /// limit counts where the server has no room for another connection, as one that is stopped.
 fn connect_unix(path: &Path, limit: Duration) -> io::Result<UnixStream> {
-    if path.as_os_str().as_bytes().len() <= LONGEST_PATH {
+    if path.as_os_str().len() <= socket_path::LONGEST {
         return connect_near(path, limit);
     }
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    let directory = std::fs::File::open(directory)?;
-    let near = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    connect_near(&Path::new(&near).join(name), limit)
+    connect_near(&NearDirectory::open(directory)?.path(name), limit)
 }
 
 fn connect_near(path: &Path, limit: Duration) -> io::Result<UnixStream> {
@@ -179,4 +199,26 @@ fn connect_near(path: &Path, limit: Duration) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path)?;
     rustix::io::retry_on_intr(|| rustix::net::connect(&socket, &address))?;
     Ok(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A resolver that did not answer held a connect for as long as it liked.
+    #[test]
+    fn work_that_does_not_end_is_left_in_time() {
+        let begun = Instant::now();
+        let limit = Duration::from_millis(50);
+        let slow = within(limit, || {
+            std::thread::sleep(Duration::from_secs(20));
+            Ok(())
+        });
+        assert_eq!(slow.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!(begun.elapsed() >= limit && begun.elapsed() < Duration::from_secs(10));
+        assert_eq!(within(limit, || Ok(7)).unwrap(), 7);
+        assert!(!addresses("localhost", 7, Duration::from_secs(10)).unwrap().is_empty());
+        // An address needs no resolver.
+        assert_eq!(addresses("::1", 7, Duration::ZERO).unwrap().len(), 1);
+    }
 }

@@ -3,9 +3,8 @@
 //! Only the process that holds the lock of the store makes or removes the socket. It listens under a
 //! temporary name first, so whoever finds the socket by its name can connect, or its holder is gone.
 
-use std::fs::{File, Permissions};
+use std::fs::Permissions;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -15,6 +14,7 @@ use super::running::{RunningServer, ServerConfig};
 use super::stream::Listener;
 use crate::error::{Error, Result};
 use crate::options::Options;
+use crate::sync::socket_path::NearDirectory;
 use crate::txn::Db;
 
 /// The name of the socket in the directory of the store.
@@ -61,10 +61,9 @@ fn listen_in(dir: &Path) -> io::Result<UnixListener> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // The address of a socket is short; through the descriptor of its directory it always fits.
-    let directory = File::open(dir)?;
-    let near = format!("/proc/self/fd/{}/{UNFINISHED}", directory.as_raw_fd());
-    let listener = UnixListener::bind(near).or_else(|_| UnixListener::bind(&unfinished))?;
+    let near = NearDirectory::open(dir)?;
+    let listener =
+        UnixListener::bind(near.path(UNFINISHED)).or_else(|_| UnixListener::bind(&unfinished))?;
     std::fs::set_permissions(&unfinished, Permissions::from_mode(0o600))?;
     std::fs::rename(&unfinished, socket_in(dir))?;
     listener.set_nonblocking(true)?;

@@ -15,6 +15,7 @@ use rustix::net::SendFlags;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
 use crate::sync::descriptors::Listed;
+use crate::sync::socket_path::LONGEST;
 use crate::tls::{ClientFault, ServerTls, Session as TlsSession};
 
 /// The socket of a connection, in non-blocking mode.
@@ -189,9 +190,6 @@ enum ListenerSocket {
     Unix(UnixListener, PathBuf),
 }
 
-/// The longest path that the address of a Unix socket holds, with its end.
-const LONGEST_PATH: usize = 107;
-
 fn refused(name: &str, error: &io::Error) -> Error {
     let plain = Error::io("listen on", Path::new(name), error);
     match error.kind() {
@@ -235,9 +233,9 @@ impl Listener {
     /// Listens on a Unix socket. Replaces the socket file of a dead server, but no other file.
     pub fn unix(path: &Path) -> Result<Self> {
         let length = path.as_os_str().len();
-        if length > LONGEST_PATH {
+        if length > LONGEST {
             let text = format!(
-                "the path of a Unix socket has at most {LONGEST_PATH} bytes and this one has \
+                "the path of a Unix socket has at most {LONGEST} bytes and this one has \
                  {length}: use a shorter one, or a relative one, instead of {}",
                 path.display()
             );

@@ -13,6 +13,8 @@ pub(crate) use native::*;
 
 pub(crate) mod background;
 pub(crate) mod descriptors;
+#[cfg(any(feature = "remote", feature = "server"))]
+pub(crate) mod socket_path;
 mod spawn;
 pub(crate) mod transit;
 pub(crate) use spawn::{spawn, without_signals};

@@ -1,7 +1,7 @@
-//! Clusters: slots that move, nodes that die, transactions.
+//! Clusters: transactions, commands of several parts, nodes that are gone.
 
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,137 +9,7 @@ use lsmkv::{ErrorKind, Options, Remote, Reply};
 
 use crate::node::{Answer, fake_node, fake_node_on};
 use crate::quick;
-use crate::servers::{Cluster, Software};
-
-/// How often slots move and a primary dies: once, or as often as `make cluster` says.
-fn rounds() -> usize {
-    std::env::var("LSMKV_CLUSTER_ROUNDS").ok().map_or(1, |text| text.parse().unwrap())
-}
-
-/// The longest that a command may take, beyond the time that a fail-over needs.
-const LIMIT: Duration = Duration::from_secs(40);
-
-#[test]
-fn a_cluster_of_redis_that_changes_runs_no_command_twice() {
-    a_cluster_that_changes_runs_no_command_twice(Software::Redis);
-}
-
-#[test]
-fn a_cluster_of_valkey_that_changes_runs_no_command_twice() {
-    a_cluster_that_changes_runs_no_command_twice(Software::Valkey);
-}
-
-/// Slots move and a primary dies while counters are counted: none is counted twice, no count that was
-/// acknowledged is lost, no command hangs, and after the fail-over all go on.
-fn a_cluster_that_changes_runs_no_command_twice(software: Software) {
-    let test = format!("remote::failover_{software:?}").to_lowercase();
-    for round in 0..rounds() {
-        let Some(mut cluster) = Cluster::with_replicas(&test, software, 1) else { return };
-        let store = Remote::open(&cluster.address(), &Options::default()).unwrap();
-        let mut counters = Counters::new(&store);
-        counters.count(20);
-        assert_eq!(counters.unknown(), 0, "a cluster at rest lost a reply");
-        let primaries = cluster.primaries();
-        let moved = AtomicBool::new(false);
-        let pairs = std::thread::scope(|scope| {
-            let pairs = scope.spawn(|| count_pairs(&store, &moved));
-            let moving = scope.spawn(|| cluster.move_slots(primaries[0], primaries[1], 2000));
-            counters.count(100);
-            moving.join().unwrap();
-            moved.store(true, Ordering::Relaxed);
-            pairs.join().unwrap()
-        });
-        println!("{software:?}, round {round}: {pairs} transactions while slots moved");
-        assert_eq!(counters.unknown(), 0, "a moved slot lost a reply");
-        // What was acknowledged so far is on the replicas; of the rest a cluster promises nothing.
-        cluster.wait_until_replicated();
-        cluster.nodes[primaries[round % primaries.len()]].kill();
-        let begun = Instant::now();
-        counters.count(25);
-        let unknown = counters.unknown();
-        println!("after the death of a primary: {:?}, {unknown} unknown", begun.elapsed());
-        counters.check();
-    }
-}
-
-/// Counters that are counted up one by one.
-struct Counters<'a> {
-    store: &'a Remote,
-    keys: Vec<String>,
-    sent: Vec<i64>,
-    /// Commands that may or may not have run.
-    unknown: Vec<i64>,
-}
-
-impl<'a> Counters<'a> {
-    fn new(store: &'a Remote) -> Self {
-        let keys: Vec<String> = (0..50).map(|n| format!("counter:{n}")).collect();
-        let none = vec![0; keys.len()];
-        Self { store, keys, sent: none.clone(), unknown: none }
-    }
-
-    fn unknown(&self) -> i64 {
-        self.unknown.iter().sum()
-    }
-
-    fn count(&mut self, rounds: usize) {
-        for _ in 0..rounds {
-            for (n, key) in self.keys.iter().enumerate() {
-                let begun = Instant::now();
-                match self.store.command(&[b"INCR", key.as_bytes()]) {
-                    Ok(Reply::Int(_)) => self.sent[n] += 1,
-                    Ok(other) => panic!("{other:?}"),
-                    Err(_) => self.unknown[n] += 1,
-                }
-                assert!(begun.elapsed() < LIMIT, "{key} took {:?}", begun.elapsed());
-            }
-        }
-    }
-
-    /// Every counter has what was acknowledged, and at most what is unknown beyond it. Afterwards
-    /// nothing is unknown.
-    fn check(&mut self) {
-        for (n, key) in self.keys.iter().enumerate() {
-            let reply = self.store.command(&[b"GET", key.as_bytes()]).unwrap();
-            let Reply::Bulk(text) = reply else { panic!("{key}: {reply:?}") };
-            let found: i64 = String::from_utf8_lossy(&text).parse().unwrap();
-            let range = self.sent[n]..=self.sent[n] + self.unknown[n];
-            assert!(range.contains(&found), "{key}: {found}, acknowledged {range:?}");
-            self.sent[n] = found;
-            self.unknown[n] = 0;
-        }
-    }
-}
-
-/// Counts pairs of keys up in transactions until `ended`, and checks that each transaction ran
-/// once and whole. Returns how many ran.
-fn count_pairs(store: &Remote, ended: &AtomicBool) -> i64 {
-    const PAIRS: usize = 40;
-    let mut session = store.session().unwrap();
-    let mut ran = [0i64; PAIRS];
-    while !ended.load(Ordering::Relaxed) {
-        for (n, ran) in ran.iter_mut().enumerate() {
-            let (one, two) = (format!("{{pair:{n}}}one"), format!("{{pair:{n}}}two"));
-            assert_eq!(session.command(&[b"MULTI"]).unwrap(), Reply::OK);
-            for key in [&one, &two] {
-                session.command(&[b"INCR", key.as_bytes()]).unwrap();
-            }
-            match session.command(&[b"EXEC"]).unwrap() {
-                Reply::Array(replies) => {
-                    *ran += 1;
-                    assert_eq!(replies, [Reply::Int(*ran), Reply::Int(*ran)], "{one}");
-                }
-                // The slot moved between two of the commands: nothing ran.
-                Reply::Error(text) => {
-                    let words = ["EXECABORT", "MOVED", "ASK", "TRYAGAIN"];
-                    assert!(words.iter().any(|word| text.starts_with(word)), "{text}");
-                }
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-    ran.iter().sum()
-}
+use crate::servers::Cluster;
 
 #[test]
 fn a_transaction_on_a_cluster_has_keys_of_one_slot() {
@@ -245,21 +115,99 @@ fn the_parts_of_a_command_are_sent_again_only_if_they_cannot_have_run() {
     assert_eq!(*got.lock().unwrap(), ["MGET", "MGET"]);
 }
 
-/// Commands for a node that is gone wait for the one that takes over, also those of one call, and fail
-/// when their time is over.
-#[test]
-fn a_pipeline_to_a_node_that_is_gone_waits_and_ends_in_time() {
+/// A store on two nodes: that of the slot of `b` answers, that of `a` is gone.
+fn store_with_a_node_that_is_gone() -> Remote {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let one = TcpListener::bind("127.0.0.1:0").unwrap();
     let ranges = [(0, 8191, one.local_addr().unwrap().port()), (8192, 16_383, gone)];
     let port = fake_node_on(one, &ranges, |_| Answer::Says("$1\r\n1\r\n"));
-    let store = Remote::open(&format!("redis-cluster://127.0.0.1:{port}"), &quick()).unwrap();
-    let get = |key: &'static [u8]| [b"GET".as_slice(), key];
+    Remote::open(&format!("redis-cluster://127.0.0.1:{port}"), &quick()).unwrap()
+}
+
+/// Runs what waits for a node that takes over, which none does.
+fn waits_and_ends_in_time<T: std::fmt::Debug>(run: impl FnOnce() -> lsmkv::Result<T>) {
     let begun = Instant::now();
-    let error = store.session().unwrap().pipeline(&[get(b"b"), get(b"a")]).unwrap_err();
+    let error = run().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
     assert!(error.message().contains("has not run"), "{error}");
     let took = begun.elapsed();
     assert!(took >= Duration::from_millis(400) && took < Duration::from_secs(10), "{took:?}");
+}
+
+/// Commands for a node that is gone wait for the one that takes over, also those of one call, and fail
+/// when their time is over.
+#[test]
+fn a_pipeline_to_a_node_that_is_gone_waits_and_ends_in_time() {
+    let store = store_with_a_node_that_is_gone();
+    let get = |key: &'static [u8]| [b"GET".as_slice(), key];
+    waits_and_ends_in_time(|| store.session().unwrap().pipeline(&[get(b"b"), get(b"a")]));
+}
+
+/// A transaction, a batch and a subscription failed at once where commands waited.
+#[test]
+fn what_belongs_together_waits_for_the_node_that_takes_over_too() {
+    let store = store_with_a_node_that_is_gone();
+    let mut session = store.session().unwrap();
+    session.command(&[b"MULTI"]).unwrap();
+    waits_and_ends_in_time(|| session.command(&[b"SET", b"a", b"v"]));
+    assert!(!session.in_multi());
+    waits_and_ends_in_time(|| session.command(&[b"WATCH", b"a"]));
+    waits_and_ends_in_time(|| store.session().unwrap().command(&[b"SSUBSCRIBE", b"a"]));
+    let mut batch = store.batch();
+    batch.command(&[b"SET", b"a", b"v"]).unwrap();
+    waits_and_ends_in_time(|| batch.commit());
+    // A close ends the wait.
+    let options = Options { reply_timeout_ms: 60_000, ..quick() };
+    let slow = Remote::open(&store.address(), &options).unwrap();
+    let mut session = slow.session().unwrap();
+    session.command(&[b"MULTI"]).unwrap();
+    let waiting = std::thread::spawn(move || session.command(&[b"SET", b"a", b"v"]));
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!waiting.is_finished());
+    slow.close();
+    assert_eq!(waiting.join().unwrap().unwrap_err().kind(), ErrorKind::Closed);
+}
+
+/// A batch that a node refused is sent again. One whose EXEC has no reply is not: that it may have run
+/// was not said.
+#[test]
+fn a_batch_is_sent_again_only_if_it_cannot_have_run() {
+    let commit = |port: u16| {
+        let store = Remote::open(&format!("redis-cluster://127.0.0.1:{port}"), &quick()).unwrap();
+        let mut batch = store.batch();
+        batch.command(&[b"SET", b"k", b"v"]).unwrap();
+        batch.commit()
+    };
+    for refused in ["SET", "EXEC"] {
+        let begun = AtomicUsize::new(0);
+        let port = fake_node(&[], move |words| {
+            let name = words[0].as_str();
+            begun.fetch_add(usize::from(name == "MULTI"), Ordering::SeqCst);
+            let first = begun.load(Ordering::SeqCst) == 1;
+            match name {
+                "SET" | "EXEC" if first && name == refused => Answer::Says("-TRYAGAIN later\r\n"),
+                "EXEC" if first && refused == "SET" => Answer::Says("-EXECABORT because\r\n"),
+                "EXEC" => Answer::Says("*1\r\n+OK\r\n"),
+                "SET" => Answer::Says("+QUEUED\r\n"),
+                _ => Answer::Says("+OK\r\n"),
+            }
+        });
+        commit(port).unwrap();
+    }
+    let times = Arc::<AtomicUsize>::default();
+    let seen = Arc::clone(&times);
+    let port = fake_node(&[], move |words| match words[0].as_str() {
+        "EXEC" => {
+            seen.fetch_add(1, Ordering::SeqCst);
+            Answer::Cuts
+        }
+        "SET" => Answer::Says("+QUEUED\r\n"),
+        _ => Answer::Says("+OK\r\n"),
+    });
+    let error = commit(port).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(error.message().contains("may or may not have run"), "{error}");
+    assert_eq!(times.load(Ordering::SeqCst), 1);
 }
 
 /// A session on a cluster waited on until the store was closed, whatever became of the session.

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::node::{Answer, fake_node};
 use crate::quick;
-use crate::servers::{Server, free_port};
+use crate::servers::{Cluster, Server, cli, free_port};
 
 /// A server that answers the handshake, then each command with the next of these bytes, and then
 /// stays silent or closes the connection.
@@ -85,10 +85,12 @@ fn a_lost_reply_to_a_write_is_no_reason_to_send_it_again() {
 #[test]
 fn a_wrong_address_or_password_is_told_at_the_open() {
     let refused = |address: &str, kind: ErrorKind, part: &str| {
+        let begun = Instant::now();
         let error = Remote::open(address, &quick()).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.message().contains(part), "{error}");
         assert!(!error.message().contains("secret"), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(3), "{address}: {:?}", begun.elapsed());
     };
     let dir = tempfile::tempdir().unwrap();
     let missing = format!("unix://{}/none", dir.path().display());
@@ -98,7 +100,15 @@ fn a_wrong_address_or_password_is_told_at_the_open() {
     refused(&format!("unix://{}/stale", dir.path().display()), ErrorKind::Io, "refused");
     refused("redis://127.0.0.1:1", ErrorKind::Io, "127.0.0.1:1");
     refused("redis-cluster://127.0.0.1:1", ErrorKind::Io, "127.0.0.1:1");
-    refused("redis://no.such.host.invalid", ErrorKind::Io, "no.such.host.invalid");
+    for scheme in ["redis", "redis-cluster"] {
+        let begun = Instant::now();
+        let address = format!("{scheme}://no.such.host.invalid");
+        let error = Remote::open(&address, &quick()).unwrap_err();
+        // As the resolver of the machine says so, or is silent.
+        assert!([ErrorKind::Io, ErrorKind::Timeout].contains(&error.kind()), "{error}");
+        assert!(error.message().contains("no.such.host.invalid"), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    }
     refused("redis://u:secret@h:x", ErrorKind::Invalid, "port");
 
     let Some(server) = Server::redis("remote::password", &["--requirepass", "secret"]) else {
@@ -116,6 +126,28 @@ fn a_wrong_address_or_password_is_told_at_the_open() {
     let Some(plain) = Server::redis("remote::password", &[]) else { return };
     refused(&plain.address().replace("unix://", "redis-cluster://"), ErrorKind::Invalid, "");
     refused(&format!("{}?db=99", plain.address()), ErrorKind::OutOfRange, "99");
+}
+
+#[test]
+fn a_wrong_password_of_a_cluster_is_told_at_the_open() {
+    let Some(cluster) = Cluster::start("remote::cluster_password") else { return };
+    let address = cluster.address();
+    for node in &cluster.nodes {
+        assert_eq!(cli(node, &["CONFIG", "SET", "requirepass", "secret"]).trim(), "OK");
+    }
+    let with = |login: &str| address.replace("://", &format!("://{login}"));
+    for (login, part) in [("", "NOAUTH"), (":wrong@", "WRONGPASS"), ("nobody:secret@", "WRONGPASS")]
+    {
+        let begun = Instant::now();
+        let error = Remote::open(&with(login), &quick()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.message().contains(part), "{error}");
+        assert!(!error.message().contains("secret"), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    }
+    let store = Remote::open(&with(":secret@"), &quick()).unwrap();
+    store.command(&[b"SET", b"k", b"v"]).unwrap();
+    assert_eq!(store.command(&[b"GET", b"k"]).unwrap(), Reply::Bulk("v".into()));
 }
 
 /// A path beyond what the address of a socket holds is reached all the same.

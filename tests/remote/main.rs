@@ -10,6 +10,7 @@
 )]
 
 mod cluster;
+mod failover;
 mod hostile;
 mod node;
 mod places;

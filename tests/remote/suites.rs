@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::servers::Server;
+use crate::servers::{Server, free_port};
 use crate::toolchain::{available, built, compiler, library_path, root, run, skip};
 
 /// Programs whose stories make sense on any store.
@@ -177,13 +177,16 @@ fn run_python(name: &str, place: &Place) -> Result<Skips, String> {
 /// A C program with the usual handler of SIGPIPE survives its server.
 #[test]
 fn the_death_of_a_server_kills_no_program() {
-    let Some(server) = Server::redis("remote::sigpipe", &[]) else { return };
+    let port = free_port().to_string();
+    let more = ["--port", &port, "--requirepass", "secret"];
+    let Some(server) = Server::redis("remote::sigpipe", &more) else { return };
     let scratch = tempfile::tempdir().unwrap();
     let mut command = Command::new(compile("c/remote.c", scratch.path()));
     command
         .arg(scratch.path().join("stores"))
         .env("LD_LIBRARY_PATH", library_path(scratch.path()))
-        .env("LSMKV_TEST_STORE", server.address())
+        .env("LSMKV_TEST_STORE", format!("redis://:secret@127.0.0.1:{port}"))
+        .env("LSMKV_TEST_SERVER_PORT", &port)
         .env("LSMKV_TEST_SERVER_PID", server.pid().to_string());
     run(&mut command);
 }

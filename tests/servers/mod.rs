@@ -2,6 +2,7 @@
 //! disk that outlives them.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -237,8 +238,9 @@ impl Cluster {
     /// Waits until every replica has all that its primary wrote, so that a fail-over loses nothing.
     pub(crate) fn wait_until_replicated(&self) {
         for number in self.primaries() {
-            let reply = cli(&self.nodes[number], &["WAIT", "1", "20000"]);
-            assert_ne!(reply.trim(), "0", "node {number} has no replica that follows");
+            // WAIT is for what its own connection has seen, so that needs a command before it.
+            let reply = cli_lines(&self.nodes[number], "PING\nWAIT 1 20000\n");
+            assert_eq!(reply, "PONG\n1\n", "node {number} has no replica that follows");
         }
     }
 
@@ -254,6 +256,15 @@ pub(crate) fn cli(server: &Server, words: &[&str]) -> String {
     let output =
         Command::new("redis-cli").arg("-s").arg(server.socket()).args(words).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What a server answers several commands of one connection.
+fn cli_lines(server: &Server, lines: &str) -> String {
+    let mut command = Command::new("redis-cli");
+    command.arg("-s").arg(server.socket()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).into_owned()
 }
 
 /// A port that nobody listens on, nor on the one that a cluster's bus takes 10,000 above.

@@ -67,8 +67,16 @@ fn a_store_that_is_open_but_not_shared_is_busy_in_time() {
     assert_eq!(error.kind(), ErrorKind::Busy);
     assert!(error.message().contains("shared=on"), "{error}");
     assert!(begun.elapsed() >= Duration::from_millis(200));
-    // The other way round, too.
+    // The other way round, too, where the advice is the option.
     db.close().unwrap();
+    let mut holder = Worker::start(dir.path(), &[]);
+    assert_eq!(holder.answer().unwrap(), "holds");
+    let error = Db::open(dir.path(), Options::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Busy);
+    let who = format!("open in process {}", holder.id());
+    assert!(error.message().contains(&who), "{error}");
+    assert!(error.message().contains("open it with shared=on"), "{error}");
+    assert_eq!(holder.ask("close"), "closed");
     let store = open(dir.path());
     let error = Db::open(dir.path(), Options::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Busy);

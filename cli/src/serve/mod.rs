@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::failure::{Failure, Outcome};
-use crate::store::StoreArgs;
+use crate::store::{StoreArgs, refuse_shared};
 use memory_trim::MemoryTrim;
 
 /// Arguments of `lsmkv serve`.
@@ -182,7 +182,7 @@ impl ServeArgs {
 
 /// Serves clients until a signal or SHUTDOWN.
 pub(crate) fn serve(args: &ServeArgs) -> Outcome {
-    let options = args.options()?;
+    let options = refuse_shared(args.options()?)?;
     args.check_exposure(&options)?;
     let budget = options.memory_budget;
     let files = u64::from(options.max_open_files);

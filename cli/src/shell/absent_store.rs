@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use lsmkv::{Db, Options, commands, session_commands};
 
 use crate::failure::Failure;
-use crate::store::{explain_open, no_store};
+use crate::store::{WritableStore, explain_open, no_store};
+
+use super::store_session::StoreSession;
 
 /// What a line needs of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +45,11 @@ impl AbsentStore {
         Ok(Db::open(":memory:", options)?)
     }
 
-    pub(super) fn create(&self, database: u32) -> Result<Db, Failure> {
-        let db = Db::open(&self.dir, self.options.clone());
-        Ok(db.map_err(|error| explain_open(error, &self.dir))?.select(database)?)
+    /// Creates the store, and begins a session on one of its databases.
+    pub(super) fn create(&self, database: u32) -> Result<StoreSession, Failure> {
+        let store = WritableStore::open(&self.dir, self.options.clone());
+        let store = store.map_err(|error| explain_open(error, &self.dir))?;
+        Ok(StoreSession::on(store, database)?)
     }
 
     /// What a person reads who asks for data.

@@ -58,7 +58,7 @@ impl Interpreter {
     /// Creates the store if it does not exist.
     pub(super) fn create_store(&mut self) -> Result<(), Failure> {
         if let Some(absent) = &self.absent {
-            self.session = StoreSession::Here(Box::new(absent.create(self.database())?.session()));
+            self.session = absent.create(self.database())?;
             self.absent = None;
         }
         Ok(())
@@ -77,15 +77,15 @@ impl Interpreter {
         })
     }
 
-    /// The handle of the selected database, if the store is of this process.
+    /// The handle of the selected database, if the store is of this process alone.
     pub(super) fn local_db(&self) -> Option<&Db> {
         self.session.db()
     }
 
     /// The handle of the selected database, for what works on a store of this process alone.
     pub(super) fn db(&self) -> Result<&Db, Failure> {
-        let advice =
-            "this is for a store of this process: a server and a cluster have commands only";
+        let advice = "this is for a store of this process alone: a server, a cluster and a shared store have \
+                      commands only (lsmkv stats, levels, check and dump read a shared store)";
         self.local_db().ok_or_else(|| Failure::new(advice))
     }
 
@@ -99,9 +99,9 @@ impl Interpreter {
         self.session.database()
     }
 
-    /// Closes the store, if it is of this process.
+    /// Closes the store, if it is one of a directory.
     pub(super) fn close(&self) -> Result<(), Failure> {
-        self.local_db().map_or(Ok(()), |db| Ok(db.close()?))
+        Ok(self.session.close()?)
     }
 
     pub(super) fn in_multi(&self) -> bool {

@@ -4,7 +4,8 @@
 //! - `absent_store`: a store that the first write creates;
 //! - `interpreter`: runs a line; `dot_commands`: the shell's own commands;
 //! - `help`: help texts from the command table;
-//! - `store_session`: where commands run: this process, a server, a cluster;
+//! - `store_session`: where commands run: this process, the holder of a shared store, a server, a
+//!   cluster;
 //! - `render`: replies as text, JSON or raw bytes.
 
 mod absent_store;
@@ -20,10 +21,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use lsmkv::{Address, Db, Options};
+use lsmkv::{Address, Options};
 
 use crate::failure::{Failure, Outcome};
-use crate::store::{OptionArgs, explain_open, has_store, is_absent};
+use crate::store::{OptionArgs, WritableStore, explain_open, has_store, is_absent};
 
 use absent_store::AbsentStore;
 use interpreter::{Interpreter, LineOutcome};
@@ -94,8 +95,8 @@ impl ShellArgs {
                 Options { create_if_missing: false, error_if_exists: false, ..options.clone() }
             }
         };
-        match Db::open(dir, first) {
-            Ok(db) => Ok(Interpreter::new(&db.select(self.database)?, style)),
+        match WritableStore::open(dir, first) {
+            Ok(store) => Ok(Interpreter::on(StoreSession::on(store, self.database)?, style)),
             Err(error) if may_create && is_absent(&error, dir) => {
                 let absent = AbsentStore::new(dir, options, one_command);
                 Interpreter::without_store(absent, self.database, style)

@@ -15,7 +15,7 @@ use lsmkv::{Db, Reply};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::store::OptionArgs;
+use crate::store::{OptionArgs, refuse_shared};
 use crate::transfer::Interrupt;
 
 /// A workload.
@@ -84,7 +84,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Outcome {
         return Err(Failure::usage(format!("{dir}: it exists; the benchmark needs a new store")));
     }
     let interrupt = Interrupt::catch();
-    let db = Db::open(&args.dir, args.options.to_options()?)?;
+    let db = Db::open(&args.dir, refuse_shared(args.options.to_options()?)?)?;
     let outcome = run(args, &db, &interrupt);
     let closed = db.close();
     if !args.keep {

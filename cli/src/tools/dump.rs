@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use lsmkv::Db;
 
 use crate::failure::Outcome;
-use crate::store::{ReadOnlyStoreArgs, StoreArgs};
+use crate::store::{ReadOnlyStoreArgs, StoreArgs, WritableStore};
 use crate::tools::atomic_file::AtomicFile;
 use crate::tools::input_file::open_input;
 use crate::transfer::{
@@ -99,14 +98,14 @@ pub(crate) fn load(args: &LoadArgs) -> Outcome {
         None if input.buffer().first() == Some(&b'{') => Format::Json,
         None => Format::Resp,
     };
-    let db = args.store.open()?;
-    let loaded = load_into(&db, input, format, interrupt, args.quiet);
-    db.close()?;
+    let store = args.store.open()?;
+    let loaded = load_into(&store, input, format, interrupt, args.quiet);
+    store.close()?;
     loaded
 }
 
 fn load_into(
-    db: &Db,
+    store: &WritableStore,
     input: BufReader<InterruptibleReader>,
     format: Format,
     interrupt: Interrupt,
@@ -116,17 +115,16 @@ fn load_into(
     match format {
         Format::Json => {
             let mut progress = Progress::new("keys", interrupt, quiet);
-            let (mut source, mut sink) = (JsonSource::new(input), StoreSink::new(db));
+            let (mut source, mut sink) = (JsonSource::new(input), StoreSink::new(store.clone()));
             let copied = copy(&mut source, &mut sink, &mut progress, &mut |_| Ok(()))?;
             writeln!(out, "{} keys", copied.keys)?;
             Ok(ExitCode::SUCCESS)
         }
         Format::Resp => {
             let mut progress = Progress::new("commands", interrupt, quiet);
-            let mut session = db.session();
-            let loaded = load_commands(input, |argv| session.command(argv), &mut progress);
+            let loaded = load_commands(input, store.session(), &mut progress);
             if loaded.is_err() {
-                db.sync()?;
+                store.sync()?;
             }
             let Loaded { commands, errors, first_error } = loaded?;
             writeln!(out, "{commands} commands, {errors} errors")?;

@@ -118,9 +118,9 @@ fn into_store(
     args: &StoreArgs,
     bring: impl FnOnce(&mut StoreSink) -> Result<Copied, Failure>,
 ) -> Result<Copied, Failure> {
-    let db = args.open()?;
-    let copied = bring(&mut StoreSink::new(&db));
-    db.close()?;
+    let store = args.open()?;
+    let copied = bring(&mut StoreSink::new(store.clone()));
+    store.close()?;
     copied
 }
 

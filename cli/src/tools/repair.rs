@@ -15,7 +15,7 @@ use lsmkv::types::{KeyRange, Member, MemberRange};
 use lsmkv::{CacheFill, Db, Error, ErrorKind, Options, Type};
 
 use crate::failure::{Failure, Outcome};
-use crate::store::OptionArgs;
+use crate::store::{OptionArgs, WritableStore, refuse_shared};
 use crate::transfer::{
     Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, Interrupt, Progress, Sink, StoreSink,
 };
@@ -45,7 +45,7 @@ struct RebuildSummary {
 
 /// Repairs a store; the exit status is 0 if nothing was lost, else 1.
 pub(crate) fn repair(args: &RepairArgs) -> Outcome {
-    let options = args.options.to_options()?;
+    let options = refuse_shared(args.options.to_options()?)?;
     if args.out.exists() {
         return Err(Failure::usage(format!("{}: it exists already", args.out.display())));
     }
@@ -99,7 +99,7 @@ fn rebuild(
     let source = Db::open(from, Options { read_only: true, ..options.clone() })?;
     let target = Db::open(out, options.clone())?;
     let mut progress = Progress::new("keys", interrupt, quiet);
-    let mut sink = StoreSink::new(&target);
+    let mut sink = StoreSink::new(WritableStore::Own(target.clone()));
     let mut summary = RebuildSummary::default();
     for number in 0..options.databases {
         let db = source.select(number)?;

@@ -6,6 +6,7 @@ use lsmkv::{CacheFill, Db, ErrorKind, Reply, Type};
 
 use super::{Body, CHUNK_BYTES, CHUNK_MEMBERS, Chunk, ResumePoint, Sink, Source};
 use crate::failure::Failure;
+use crate::store::WritableStore;
 
 /// The keys of some databases of a store, in order. Each database is read as of one moment.
 pub(crate) struct StoreSource {
@@ -157,20 +158,22 @@ impl Source for StoreSource {
 
 /// Writes keys to a store; each key replaces its old value.
 pub(crate) struct StoreSink {
-    db: Db,
-    selected: Db,
+    store: WritableStore,
+    /// The database of the last key, with its number.
+    selected: (u32, WritableStore),
 }
 
 impl StoreSink {
-    pub(crate) fn new(db: &Db) -> Self {
-        Self { db: db.clone(), selected: db.clone() }
+    /// Writes to a store, whose database 0 is given.
+    pub(crate) fn new(store: WritableStore) -> Self {
+        Self { selected: (0, store.clone()), store }
     }
 }
 
 impl Sink for StoreSink {
     fn put(&mut self, chunk: &Chunk) -> Result<(), Failure> {
-        if self.selected.database() != chunk.database {
-            self.selected = self.db.select(chunk.database).map_err(|error| {
+        if self.selected.0 != chunk.database {
+            let selected = self.store.select(chunk.database).map_err(|error| {
                 if error.kind() != ErrorKind::OutOfRange {
                     return error.into();
                 }
@@ -180,10 +183,11 @@ impl Sink for StoreSink {
                     number.saturating_add(1)
                 ))
             })?;
+            self.selected = (chunk.database, selected);
         }
         for command in chunk.commands(true) {
             let words: Vec<&[u8]> = command.iter().map(AsRef::as_ref).collect();
-            if let Reply::Error(text) = self.selected.command(&words)? {
+            if let Reply::Error(text) = self.selected.1.command(&words)? {
                 let key = chunk.key.escape_ascii();
                 return Err(Failure::new(format!("key \"{key}\": {text}")));
             }
@@ -192,7 +196,7 @@ impl Sink for StoreSink {
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
-        Ok(self.db.sync()?)
+        Ok(self.store.sync()?)
     }
 }
 

@@ -23,6 +23,7 @@ mod repair;
 mod resume;
 #[path = "../../../tests/servers/mod.rs"]
 mod servers;
+mod shared;
 mod shell;
 mod support;
 mod tls;

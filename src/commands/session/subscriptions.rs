@@ -273,8 +273,18 @@ impl Session {
         self.connection.inbox().descriptor()
     }
 
+    /// A session of a handle that another thread can close: that ends the waits of the database, and
+    /// closes the inbox.
+    pub(crate) fn of_handle(db: &Db) -> (Db, Self, Arc<Inbox>) {
+        let (db, inbox) = (db.with_waits(Arc::default()), Arc::<Inbox>::default());
+        let mut session = db.session();
+        session.use_inbox(Arc::clone(&inbox));
+        session.list_as_client();
+        (db, session, inbox)
+    }
+
     /// Makes messages arrive in this inbox, which the caller keeps to end a wait.
-    pub(crate) fn use_inbox(&mut self, inbox: Arc<Inbox>) {
+    fn use_inbox(&mut self, inbox: Arc<Inbox>) {
         self.connection.peer().use_inbox(inbox);
     }
 }

@@ -1,21 +1,84 @@
-//! A command at one node: sent again as long as no node can have run it.
+//! A command, or another piece of work, at one node: sent again as long as no node can have run it.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use super::Cluster;
 use super::redirect::Redirect;
-use super::{Cluster, PAUSES, USUAL_LIMIT};
 use crate::commands::{ReplyBuilder, ReplySink};
 use crate::error::{Error, ErrorKind, Result};
 use crate::remote::address::Endpoint;
 use crate::remote::call::Call;
-use crate::remote::connection::CallFailure;
+use crate::remote::connection::{CallFailure, Connection};
 use crate::remote::frame::{Frame, Shape};
 use crate::remote::pool::Pool;
 use crate::remote::server_error::server_error;
 use crate::remote::waits::Waits;
 
+/// The longest time that a command is repeated for, if replies may take any time.
+const USUAL_LIMIT: Duration = Duration::from_secs(30);
+/// The pauses before a command that nobody could run is repeated: the first, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
+
+/// The time that is left for what no node has run yet.
+#[derive(Debug)]
+pub(in crate::remote) struct Attempts<'a> {
+    cluster: &'a Cluster,
+    waits: &'a Waits,
+    deadline: Instant,
+    pause: Duration,
+}
+
+impl<'a> Attempts<'a> {
+    /// Fails if the handle of `waits` was closed.
+    pub(in crate::remote) fn begin(cluster: &'a Cluster, waits: &'a Waits) -> Result<Self> {
+        waits.check_open()?;
+        let limit = cluster.login.reply_limit.unwrap_or(USUAL_LIMIT);
+        Ok(Self { cluster, waits, deadline: Instant::now() + limit, pause: PAUSES.0 })
+    }
+
+    /// Waits a moment after `error` and asks the nodes which of them serves what. Fails when the time
+    /// is over.
+    pub(in crate::remote) fn later(&mut self, error: Error) -> Result<()> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        std::thread::sleep(self.pause.min(left));
+        let _ = self.cluster.refresh();
+        self.at_once(error)
+    }
+
+    /// Fails when the time is over.
+    fn at_once(&mut self, error: Error) -> Result<()> {
+        self.waits.check_open()?;
+        self.pause = (self.pause * 2).min(PAUSES.1);
+        if Instant::now() < self.deadline {
+            return Ok(());
+        }
+        let text = "no node of the cluster ran the command in time, and it has not run";
+        Err(error.wrap(error.kind(), text))
+    }
+}
+
 impl Cluster {
+    /// A connection of its own, to the node of a slot or to any. It waits for a node that takes over.
+    pub(in crate::remote) fn connect(
+        &self,
+        slot: Option<u16>,
+        waits: &Waits,
+    ) -> Result<Connection> {
+        let mut attempts = Attempts::begin(self, waits)?;
+        loop {
+            match self.connect_once(slot) {
+                Ok(connection) => return Ok(connection),
+                Err(error) => attempts.later(error)?,
+            }
+        }
+    }
+
+    /// A connection of its own, unless the node does not answer.
+    pub(in crate::remote) fn connect_once(&self, slot: Option<u16>) -> Result<Connection> {
+        Connection::open(self.pool_of(slot)?.endpoint(), &self.login)
+    }
+
     /// Runs a command at the node of a slot, or at any, and repeats it as long as no node ran it.
     pub(super) fn run_at(
         &self,
@@ -24,11 +87,9 @@ impl Cluster {
         waits: &Arc<Waits>,
         sink: &mut dyn ReplySink,
     ) -> Result<Frame> {
-        let deadline = Instant::now() + self.login.reply_limit.unwrap_or(USUAL_LIMIT);
-        let (mut pause, most) = PAUSES;
+        let mut attempts = Attempts::begin(self, waits)?;
         let mut elsewhere: Option<(Endpoint, bool)> = None;
         loop {
-            waits.check_open()?;
             let (pool, asking) = match elsewhere.take() {
                 Some((endpoint, asking)) => (Ok(self.pool(&endpoint)), asking),
                 None => (self.pool_of(slot), false),
@@ -52,29 +113,17 @@ impl Cluster {
                     }
                 }
             });
-            let late = match outcome? {
+            match outcome? {
                 Attempt::Done(frame) => return Ok(frame),
                 Attempt::At(endpoint, asking) => {
                     if !asking {
                         let _ = self.refresh();
                     }
                     elsewhere = Some((endpoint, asking));
-                    Error::new(ErrorKind::Busy, "the nodes of the cluster name each other in turn")
+                    let text = "the nodes of the cluster name each other in turn";
+                    attempts.at_once(Error::new(ErrorKind::Busy, text))?;
                 }
-                Attempt::Later(error) => {
-                    std::thread::sleep(
-                        pause.min(deadline.saturating_duration_since(Instant::now())),
-                    );
-                    let _ = self.refresh();
-                    error
-                }
-            };
-            pause = (pause * 2).min(most);
-            if Instant::now() >= deadline {
-                return Err(late.wrap(
-                    late.kind(),
-                    "no node of the cluster ran the command in time, and it has not run",
-                ));
+                Attempt::Later(error) => attempts.later(error)?,
             }
         }
     }

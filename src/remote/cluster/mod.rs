@@ -7,7 +7,7 @@
 //!
 //! - `slots`, `nodes`: which node serves what, and the connections to each;
 //! - `plan`: which nodes run a command, by its keys;
-//! - `attempts`, `redirect`: a command at one node;
+//! - `attempts`, `redirect`: work at one node, which is repeated until one does it;
 //! - `every_node`, `split`, `scan`: a command at several nodes;
 //! - `pipeline`, `transaction`: several commands.
 
@@ -23,26 +23,22 @@ mod split;
 mod transaction;
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use super::address::Endpoint;
 use super::call::Call;
-use super::connection::{Connection, Login};
+use super::connection::Login;
 use super::frame::Frame;
 use super::waits::Waits;
 use crate::commands::ReplySink;
 use crate::error::Result;
+pub(super) use attempts::Attempts;
 use nodes::Nodes;
 pub(super) use pipeline::Pipeline;
 use plan::Plan;
 pub(super) use plan::join_slot;
+pub(super) use redirect::is_redirect;
 pub(super) use slots::slot_of;
 pub(super) use transaction::Transaction;
-
-/// The longest time that a command is repeated for, if replies may take any time.
-const USUAL_LIMIT: Duration = Duration::from_secs(30);
-/// The pauses before a command that nobody could run is repeated: the first, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 
 /// The connections to a cluster.
 #[derive(Debug)]
@@ -76,11 +72,5 @@ impl Cluster {
             Plan::Scan => scan::page(self, call, sink),
             Plan::Split(split) => self.run_split(call, &split, waits, sink),
         }
-    }
-
-    /// A connection of its own, to the node of a slot or to any.
-    pub(super) fn connect(&self, slot: Option<u16>) -> Result<Connection> {
-        let pool = self.pool_of(slot)?;
-        Connection::open(pool.endpoint(), &self.login)
     }
 }

@@ -14,6 +14,15 @@ pub(super) enum Redirect {
     Later,
 }
 
+/// The first words of replies that mean [`Redirect::Later`].
+const LATER: [&str; 5] = ["TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY"];
+
+/// Whether an error reply says that a node did not run what another one, or it later, can.
+pub(in crate::remote) fn is_redirect(text: &str) -> bool {
+    let word = text.split(' ').next().unwrap_or_default();
+    LATER.contains(&word) || matches!(word, "MOVED" | "ASK")
+}
+
 impl Redirect {
     /// Reads an error reply of the node `asked`. `None` if it is an error of the command itself.
     pub(super) fn of(text: &str, asked: &Endpoint) -> Option<Self> {
@@ -21,8 +30,7 @@ impl Redirect {
         match words.next()? {
             "MOVED" => endpoint(words.nth(1)?, asked).map(Self::Moved),
             "ASK" => endpoint(words.nth(1)?, asked).map(Self::Ask),
-            "TRYAGAIN" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "READONLY" => Some(Self::Later),
-            _ => None,
+            word => LATER.contains(&word).then_some(Self::Later),
         }
     }
 }

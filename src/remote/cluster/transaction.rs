@@ -4,17 +4,16 @@
 //! The node is known with the first key. Until then nothing is sent: MULTI and commands without a
 //! key are answered here, as the node will answer them.
 
-use std::time::Instant;
-
 use super::plan::join_slot;
-use super::redirect::Redirect;
-use super::{Cluster, PAUSES, USUAL_LIMIT};
+use super::{Attempts, Cluster, is_redirect};
 use crate::commands::{Head, ReplyBuilder, ReplySink, keys_of};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::remote::Unanswered;
 use crate::remote::call::Call;
 use crate::remote::connection::{CallFailure, Connection};
 use crate::remote::frame::{Frame, Shape};
 use crate::remote::server_error::server_error;
+use crate::remote::waits::Waits;
 
 /// What a session on a cluster watches and queues.
 #[derive(Debug, Default)]
@@ -39,13 +38,16 @@ impl Transaction {
     pub(in crate::remote) fn run(
         &mut self,
         cluster: &Cluster,
+        waits: &Waits,
         call: &Call<'_>,
         sink: &mut dyn ReplySink,
     ) -> Result<Option<Frame>> {
         let name = call.argv.first().map(|name| name.to_ascii_uppercase()).unwrap_or_default();
         let alone = call.argv.len() == 1;
         let outcome = match (name.as_slice(), self.in_multi) {
-            (b"WATCH", false) if !alone => self.send(cluster, call.argv.get(1..), call, sink),
+            (b"WATCH", false) if !alone => {
+                self.send((cluster, waits), call.argv.get(1..), call, sink)
+            }
             (b"UNWATCH", false) if alone => {
                 *self = Self::default();
                 sink.status("OK");
@@ -53,8 +55,8 @@ impl Transaction {
             }
             (b"MULTI", false) if alone => self.begin(sink),
             (b"MULTI", true) => Ok(Frame::Error("ERR MULTI calls can not be nested".into())),
-            (b"EXEC" | b"DISCARD", true) if alone => self.end(cluster, call, sink),
-            (_, true) => self.queue(cluster, call, sink),
+            (b"EXEC" | b"DISCARD", true) if alone => self.end((cluster, waits), call, sink),
+            (_, true) => self.queue((cluster, waits), call, sink),
             (_, false) => return Ok(None),
         };
         outcome.map(Some)
@@ -65,7 +67,7 @@ impl Transaction {
         self.refused = false;
         if let Some(connection) = &mut self.connection {
             let sent = connection.call(&[b"MULTI"], Shape::AsSent, None, sink);
-            let frame = self.settled(sent)?;
+            let frame = self.settled(false, sent)?;
             self.in_multi = frame == Frame::Reply;
             return Ok(frame);
         }
@@ -76,7 +78,7 @@ impl Transaction {
 
     fn queue(
         &mut self,
-        cluster: &Cluster,
+        at: (&Cluster, &Waits),
         call: &Call<'_>,
         sink: &mut dyn ReplySink,
     ) -> Result<Frame> {
@@ -86,7 +88,7 @@ impl Transaction {
             sink.status("QUEUED");
             return Ok(Frame::Reply);
         }
-        let queued = self.send(cluster, Some(&keys), call, sink);
+        let queued = self.send(at, Some(&keys), call, sink);
         self.refused |= queued.is_err();
         queued
     }
@@ -94,13 +96,12 @@ impl Transaction {
     /// Runs EXEC or DISCARD. Afterwards nothing is watched or queued.
     fn end(
         &mut self,
-        cluster: &Cluster,
+        at: (&Cluster, &Waits),
         call: &Call<'_>,
         sink: &mut dyn ReplySink,
     ) -> Result<Frame> {
         let mut ended = std::mem::take(self);
-        let executes = call.argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"EXEC"));
-        if !executes {
+        if !executes(call) {
             // The end of the connection discards what its node has queued.
             sink.status("OK");
             return Ok(Frame::Reply);
@@ -113,19 +114,19 @@ impl Transaction {
             sink.head(Head::Array, 0);
             return Ok(Frame::Reply);
         }
-        let frame = ended.send(cluster, None, call, sink)?;
+        let frame = ended.send(at, None, call, sink)?;
         if let Frame::Error(_) = frame {
             // It may be that the slot has moved: the next transaction should find it.
-            let _ = cluster.refresh();
+            let _ = at.0.refresh();
         }
         Ok(frame)
     }
 
-    /// Sends a command to the node of the keys. The first one finds the node: as long as no node
-    /// takes it, nothing is watched or queued anywhere, and it can be sent again.
+    /// Sends a command to the node of the keys. The first one finds the node, and waits for the one
+    /// that takes over: as long as no node takes it, nothing is watched or queued anywhere.
     fn send(
         &mut self,
-        cluster: &Cluster,
+        (cluster, waits): (&Cluster, &Waits),
         keys: Option<&[&[u8]]>,
         call: &Call<'_>,
         sink: &mut dyn ReplySink,
@@ -134,43 +135,55 @@ impl Transaction {
         join_slot(&mut slot, keys.unwrap_or_default(), "a transaction")?;
         if let Some(connection) = &mut self.connection {
             let sent = connection.call(call.argv, Shape::AsSent, None, sink);
-            return self.settled(sent);
+            return self.settled(executes(call), sent);
         }
-        let deadline = Instant::now() + cluster.login.reply_limit.unwrap_or(USUAL_LIMIT);
-        let (mut pause, most) = PAUSES;
+        let mut attempts = Attempts::begin(cluster, waits)?;
         loop {
-            let mut connection = cluster.connect(slot)?;
-            let outcome = self.open(&mut connection).and_then(|()| {
-                connection
-                    .call(call.argv, Shape::AsSent, None, sink)
-                    .map_err(CallFailure::into_error)
-            });
-            match outcome {
-                Ok(Frame::Error(text)) => {
-                    let asked = cluster.pool_of(slot)?;
-                    let moved = Redirect::of(&text, asked.endpoint()).is_some();
-                    if !moved || Instant::now() >= deadline {
-                        self.keep(slot, connection);
-                        return Ok(Frame::Error(text));
-                    }
-                }
-                Ok(frame) => {
-                    self.keep(slot, connection);
-                    return Ok(frame);
-                }
-                Err(error) => {
+            match self.begin_at_node(cluster, slot, call, sink) {
+                Ok(frame) => return Ok(frame),
+                Err(Unanswered::Gone(error)) => attempts.later(error).inspect_err(|_| {
+                    *self = Self::default();
+                })?,
+                Err(Unanswered::Failed(error)) => {
                     *self = Self::default();
                     return Err(error);
                 }
             }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(most);
-            let _ = cluster.refresh();
+        }
+    }
+
+    /// Connects to the node of a slot, and sends it all so far and a command. Without EXEC nothing
+    /// runs: a connection that is lost can be replaced.
+    fn begin_at_node(
+        &mut self,
+        cluster: &Cluster,
+        slot: Option<u16>,
+        call: &Call<'_>,
+        sink: &mut dyn ReplySink,
+    ) -> std::result::Result<Frame, Unanswered> {
+        let mut connection = cluster.connect_once(slot).map_err(Unanswered::Gone)?;
+        self.open(&mut connection)?;
+        let frame = match connection.call(call.argv, Shape::AsSent, None, sink) {
+            Ok(frame) => frame,
+            Err(lost @ CallFailure::Lost(_)) if executes(call) => {
+                return Err(Unanswered::Failed(lost.into_error()));
+            }
+            Err(CallFailure::NotSent(error) | CallFailure::Lost(error)) => {
+                return Err(Unanswered::Gone(error));
+            }
+        };
+        match frame {
+            Frame::Error(text) if is_redirect(&text) => Err(Unanswered::Gone(server_error(&text))),
+            frame => {
+                (self.slot, self.connection) = (slot, Some(connection));
+                self.held.clear();
+                Ok(frame)
+            }
         }
     }
 
     /// Sends a new connection what was answered here.
-    fn open(&self, connection: &mut Connection) -> Result<()> {
+    fn open(&self, connection: &mut Connection) -> std::result::Result<(), Unanswered> {
         if !self.in_multi {
             return Ok(());
         }
@@ -179,11 +192,14 @@ impl Transaction {
             let argv: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
             connection.push(&argv);
         }
-        connection.send()?;
+        connection.send().map_err(Unanswered::Gone)?;
         for number in 0..=self.held.len() {
             let mut nothing = ReplyBuilder::default();
-            match connection.receive(Shape::AsSent, None, &mut nothing)? {
-                Frame::Error(text) if number == 0 => return Err(server_error(&text)),
+            let received = connection.receive(Shape::AsSent, None, &mut nothing);
+            match received.map_err(Unanswered::Gone)? {
+                Frame::Error(text) if number == 0 => {
+                    return Err(Unanswered::Failed(server_error(&text)));
+                }
                 // EXEC reports a command that the node does not take.
                 _ => {}
             }
@@ -191,18 +207,28 @@ impl Transaction {
         Ok(())
     }
 
-    fn keep(&mut self, slot: Option<u16>, connection: Connection) {
-        self.slot = slot;
-        self.connection = Some(connection);
-        self.held.clear();
-    }
-
     /// A connection that is lost takes the transaction with it.
-    fn settled(&mut self, outcome: std::result::Result<Frame, CallFailure>) -> Result<Frame> {
+    fn settled(
+        &mut self,
+        executes: bool,
+        outcome: std::result::Result<Frame, CallFailure>,
+    ) -> Result<Frame> {
         outcome.map_err(|failure| {
             *self = Self::default();
-            let error: Error = failure.into_error();
-            error.wrap(error.kind(), "the transaction ended with its connection")
+            let ended = "the transaction ended with its connection";
+            match failure {
+                CallFailure::Lost(_) if executes => {
+                    let error = failure.into_error();
+                    error.wrap(error.kind(), ended)
+                }
+                CallFailure::NotSent(error) | CallFailure::Lost(error) => {
+                    error.wrap(error.kind(), format_args!("{ended}, and nothing of it ran"))
+                }
+            }
         })
     }
+}
+
+fn executes(call: &Call<'_>) -> bool {
+    call.argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"EXEC"))
 }
