@@ -121,9 +121,11 @@ fn the_blocks_that_a_rank_needs_do_not_grow_with_the_members() {
     }
 }
 
-/// The median and the worst of the calls, in microseconds.
-fn time(db: &Db, count: u32, call: fn(&Db, u32, u32)) -> (f64, f64) {
-    let mut times: Vec<f64> = (0..500u32)
+/// The median and the worst of at least 500 calls, in microseconds, which take at least this long.
+fn time(db: &Db, count: u32, call: fn(&Db, u32, u32), at_least: Duration) -> (f64, f64) {
+    let start = Instant::now();
+    let mut times: Vec<f64> = (0u32..)
+        .take_while(|n| *n < 500 || start.elapsed() < at_least)
         .map(|n| {
             let begin = Instant::now();
             call(db, count, n.wrapping_mul(0x9e37_79b1) >> 4);
@@ -134,39 +136,45 @@ fn time(db: &Db, count: u32, call: fn(&Db, u32, u32)) -> (f64, f64) {
     (times[times.len() / 2], times[times.len() - 1])
 }
 
-/// Prints a table of times. LSMKV_RANK_MEMBERS sets the number of members: see `make ranks`.
+/// Prints a table of times. LSMKV_RANK_MEMBERS sets the number of members: see `make ranks`. With a
+/// million of them and an optimised library, every call must be as quick as it is meant to be.
 #[test]
 fn the_time_that_a_rank_takes_does_not_grow_with_the_members() {
     let members = std::env::var("LSMKV_RANK_MEMBERS").ok().and_then(|n| n.parse().ok());
-    let members = members.unwrap_or(40_000);
+    let members: u32 = members.unwrap_or(40_000);
+    let strict = members >= 1_000_000 && !cfg!(debug_assertions);
     let dir = tempfile::tempdir().unwrap();
     let stores = [1_000, members].map(|count| {
         let db = Db::open(dir.path().join(count.to_string()), Options::default()).unwrap();
         fill(&db, count);
         (count, db)
     });
-    println!("median and worst in us: 1,000 members, {members}, beside 20,000 updates a second");
+    println!("Median in us (the longest in brackets).\n");
+    println!(
+        "| | 1,000 members | {members} | beside updates | updates a second |\n|---|---|---|---|---|"
+    );
+    let mut slow = Vec::new();
     for (name, call) in CALLS {
-        let [few, many] = [0, 1].map(|at: usize| time(&stores[at].1, stores[at].0, *call));
-        let (store, count) = (&stores[1].1, members);
-        let (beside, rate) = beside_updates(store, count, || time(store, count, *call));
-        println!(
-            "{name:28} {:7.1} {:8.1} | {:7.1} {:8.1} | {:7.1} {:8.1} at {rate:.0}/s | {:.1}x",
-            few.0,
-            few.1,
-            many.0,
-            many.1,
-            beside.0,
-            beside.1,
-            many.0 / few.0
-        );
+        let [few, many] =
+            [0, 1].map(|at: usize| time(&stores[at].1, stores[at].0, *call, Duration::ZERO));
+        let (store, at_least) = (&stores[1].1, Duration::from_secs(u64::from(strict)));
+        let (beside, rate) =
+            beside_updates(store, members, || time(store, members, *call, at_least));
+        let shown = |(median, longest): (f64, f64)| format!("{median:.1} ({longest:.0})");
+        println!("| {name} | {} | {} | {} | {rate:.0} |", shown(few), shown(many), shown(beside));
         // A walk of 40,000 members takes more than a millisecond.
-        assert!(many.0 <= 6.0 * few.0 + 300.0, "{name}: {} and {} us", few.0, many.0);
+        let loose = 6.0 * few.0 + 300.0;
+        let limit = if strict { (6.0 * few.0).min(100.0) } else { loose };
+        let both = if strict { many.0.max(beside.0) } else { many.0 };
+        if both > limit || (strict && rate < 20_000.0) {
+            slow.push(format!("{name}: {both:.1} us of {limit:.1}, {rate:.0} updates a second"));
+        }
     }
+    assert_eq!(slow, [""; 0]);
 }
 
-/// Runs `work` while another thread changes scores of the sorted set 20,000 times a second; the
-/// result, and how many changes a second there were.
+/// Runs `work` while another thread changes scores of the sorted set more than 20,000 times a second;
+/// the result, and how many changes a second there were.
 fn beside_updates<T>(db: &Db, members: u32, work: impl FnOnce() -> T) -> (T, f64) {
     let (done, updates) = (AtomicBool::new(false), AtomicU32::new(0));
     std::thread::scope(|scope| {
@@ -179,7 +187,7 @@ fn beside_updates<T>(db: &Db, members: u32, work: impl FnOnce() -> T) -> (T, f64
                 let score = f64::from(member_number) + f64::from(1 + n % 1000) / 2000.0;
                 let name = member(member_number);
                 db.zadd(b"by score", &[(score, &name)], ZAdd::default()).unwrap();
-                let due = Duration::from_micros(50) * n;
+                let due = Duration::from_micros(47) * n;
                 if let Some(early) = due.checked_sub(begin.elapsed()) {
                     std::thread::sleep(early.min(Duration::from_millis(1)));
                 }

@@ -1,10 +1,10 @@
-//! Random commands on a sorted set, a hash and a set, and on models of them. Every position, count
-//! and choice by position must agree after each step: on the store, on snapshots, inside
+//! Random commands on sorted sets, a hash and a set, and on models of them. Every position, count,
+//! range and choice by position must agree after each step: on the store, on snapshots, inside
 //! transactions that are committed, rolled back or in conflict, and after flushes, compactions and
 //! reopens, in collections that are packed, counted, or from before the store began to count.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,6 +27,10 @@ enum Write {
     ZRemRanks(i64, i64),
     ZPop(bool, u64),
     ZUnion,
+    /// Adds members with the score that all of `l` have.
+    LexAdd(Vec<u8>),
+    /// Removes those from one member to before another.
+    LexRem(u8, u8),
     HSet(Vec<u8>),
     HSetFails(Vec<u8>),
     HDel(Vec<u8>),
@@ -63,6 +67,8 @@ fn write() -> impl Strategy<Value = Write> {
         1 => (-9..9i64, -9..9i64).prop_map(|(a, b)| Write::ZRemRanks(a, b)),
         1 => (any::<bool>(), 0..3u64).prop_map(|(max, count)| Write::ZPop(max, count)),
         1 => Just(Write::ZUnion),
+        4 => members().prop_map(Write::LexAdd),
+        1 => (0..40u8, 0..40u8).prop_map(|(a, b)| Write::LexRem(a, b)),
         4 => members().prop_map(Write::HSet),
         1 => members().prop_map(Write::HSetFails),
         2 => members().prop_map(Write::HDel),
@@ -121,6 +127,8 @@ fn open(fs: &Arc<MemFs>, packed_max_members: u32, counted_from: u64) -> Db {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
     zset: BTreeMap<Vec<u8>, f64>,
+    /// The members of a sorted set in which all have one score.
+    lex: BTreeSet<Vec<u8>>,
     hash: BTreeSet<Vec<u8>>,
     set: BTreeSet<Vec<u8>>,
 }
@@ -144,6 +152,7 @@ impl Model {
     fn joined(self, base: &Self, other: Self) -> Self {
         Self {
             zset: if self.zset == base.zset { other.zset } else { self.zset },
+            lex: if self.lex == base.lex { other.lex } else { self.lex },
             hash: if self.hash == base.hash { other.hash } else { self.hash },
             set: if self.set == base.set { other.set } else { self.set },
         }
@@ -185,6 +194,20 @@ fn run(db: &Db, model: &mut Model, write: &Write) {
             model.zset.values_mut().for_each(|score| *score *= 2.0);
             db.zunionstore(b"z", &[b"z", b"z"], Combine::default()).unwrap();
         }
+        Write::LexAdd(members) => {
+            let names = names(members);
+            let pairs: Vec<_> = names.iter().map(|member| (1.0, &member[..])).collect();
+            db.zadd(b"l", &pairs, ZAdd::default()).unwrap();
+            model.lex.extend(names);
+        }
+        Write::LexRem(first, end) => {
+            let (first, end) = (name(*first), name(*end));
+            let before = model.lex.len();
+            model.lex.retain(|member| *member < first || *member >= end);
+            let bounds = (Bound::Included(&first[..]), Bound::Excluded(&end[..]));
+            let removed = db.zremrangebylex(b"l", bounds.0, bounds.1).unwrap();
+            assert_eq!(removed, (before - model.lex.len()) as i64);
+        }
         Write::HSet(members) | Write::HSetFails(members) => {
             let names = names(members);
             let mut pairs: Vec<_> = names.iter().map(|m| (&m[..], &m[..])).collect();
@@ -220,7 +243,7 @@ fn run(db: &Db, model: &mut Model, write: &Write) {
             db.sunionstore(b"s", &[b"s", b"s"]).unwrap();
         }
         Write::Rename => {
-            for key in [&b"z"[..], b"h", b"s"] {
+            for key in [&b"z"[..], b"l", b"h", b"s"] {
                 if db.exists(&[key]).unwrap() == 1 {
                     db.rename(key, b"away").unwrap();
                     db.rename(b"away", key).unwrap();
@@ -228,7 +251,7 @@ fn run(db: &Db, model: &mut Model, write: &Write) {
             }
         }
         Write::Delete => {
-            db.del(&[b"z", b"h", b"s"]).unwrap();
+            db.del(&[b"z", b"l", b"h", b"s"]).unwrap();
             *model = Model::default();
         }
     }
@@ -263,9 +286,64 @@ fn compare(db: &Db, model: &Model) {
             }
         }
     }
+    compare_by_member(db, b"z", &ranked);
+    let lex: Vec<_> = model.lex.iter().map(|member| (1.0, member.clone())).collect();
+    compare_by_member(db, b"l", &lex);
     compare_members(db, b"z", Type::ZSet, model.zset.keys());
+    compare_members(db, b"l", Type::ZSet, model.lex.iter());
     compare_members(db, b"h", Type::Hash, model.hash.iter());
     compare_members(db, b"s", Type::Set, model.set.iter());
+}
+
+/// The members within bounds: where scores differ, from the first one inside to the first outside.
+fn by_member<'m>(
+    ranked: &'m [(f64, Vec<u8>)],
+    (min, max): (Bound<&[u8]>, Bound<&[u8]>),
+    reverse: bool,
+) -> Vec<&'m [u8]> {
+    let within = |bounds: (Bound<&[u8]>, Bound<&[u8]>), member: &[u8]| {
+        RangeBounds::<[u8]>::contains(&bounds, member)
+    };
+    let above = |member: &[u8]| within((min, Bound::Unbounded), member);
+    let below = |member: &[u8]| within((Bound::Unbounded, max), member);
+    let (Some(first), Some(last)) = (ranked.first(), ranked.last()) else { return Vec::new() };
+    let mut members: Vec<&[u8]> = ranked.iter().map(|(_, member)| &member[..]).collect();
+    if reverse {
+        members.reverse();
+    }
+    if first.0 == last.0 {
+        members.retain(|member| above(member) && below(member));
+        return members;
+    }
+    if !above(&last.1) || !below(&first.1) {
+        return Vec::new();
+    }
+    let enters = |member: &[u8]| if reverse { below(member) } else { above(member) };
+    let stays = |member: &[u8]| if reverse { above(member) } else { below(member) };
+    members.into_iter().skip_while(|it| !enters(it)).take_while(|it| stays(it)).collect()
+}
+
+/// Whether counts and ranges by member are as in the model.
+fn compare_by_member(db: &Db, key: &[u8], ranked: &[(f64, Vec<u8>)]) {
+    for (nth, (_, member)) in ranked.iter().enumerate().step_by(3) {
+        let other = &ranked[(7 * nth + 3) % ranked.len()].1;
+        for (min, max) in [
+            (Bound::Included(&member[..]), Bound::Unbounded),
+            (Bound::Unbounded, Bound::Excluded(&member[..])),
+            (Bound::Excluded(&member[..]), Bound::Included(&other[..])),
+        ] {
+            let counted = by_member(ranked, (min, max), false).len() as i64;
+            assert_eq!(db.zlexcount(key, min, max).unwrap(), counted, "{min:?} {max:?}");
+            for reverse in [false, true] {
+                let inside = by_member(ranked, (min, max), reverse);
+                let skipped = inside.len() * 2 / 3;
+                let range = ZRange::of(By::Lex(min, max)).limited(skipped as i64, 3);
+                let range = ZRange { reverse, ..range };
+                let end = inside.len().min(skipped + 3);
+                assert_eq!(db.zrange(key, &range).unwrap(), inside[skipped..end], "{range:?}");
+            }
+        }
+    }
 }
 
 fn compare_members<'m>(
@@ -337,7 +415,17 @@ fn words(write: &Write) -> Option<Vec<Vec<u8>>> {
         }
         Write::ZUnion => plain(&[b"ZUNIONSTORE", b"z", b"2", b"z", b"z"]),
         Write::SUnion => plain(&[b"SUNIONSTORE", b"s", b"s", b"s"]),
-        Write::Delete => plain(&[b"DEL", b"z", b"h", b"s"]),
+        Write::LexAdd(members) => {
+            let mut words = plain(&[b"ZADD", b"l"]);
+            members.iter().for_each(|member| words.extend([b"1".to_vec(), name(*member)]));
+            words
+        }
+        Write::LexRem(first, end) => {
+            let (first, end) =
+                ([b"[", &name(*first)[..]].concat(), [b"(", &name(*end)[..]].concat());
+            plain(&[b"ZREMRANGEBYLEX", b"l", &first, &end])
+        }
+        Write::Delete => plain(&[b"DEL", b"z", b"l", b"h", b"s"]),
         Write::ZPop(..) | Write::SPop(_) | Write::Rename => return None,
     })
 }
@@ -357,10 +445,14 @@ fn together(db: &Db, model: &mut Model, writes: &[Write], exec: bool) {
     let apart =
         Db::open(":memory:", Options { max_value_bytes: 64, ..Options::default() }).unwrap();
     let members: Vec<_> = model.zset.iter().map(|(member, score)| (*score, &member[..])).collect();
+    let alike: Vec<_> = model.lex.iter().map(|member| (1.0, &member[..])).collect();
     let fields: Vec<_> = model.hash.iter().map(|member| (&member[..], &member[..])).collect();
     let set: Vec<_> = model.set.iter().map(Vec::as_slice).collect();
     if !members.is_empty() {
         apart.zadd(b"z", &members, ZAdd::default()).unwrap();
+    }
+    if !alike.is_empty() {
+        apart.zadd(b"l", &alike, ZAdd::default()).unwrap();
     }
     if !fields.is_empty() {
         apart.hset(b"h", &fields).unwrap();
@@ -383,7 +475,7 @@ fn together(db: &Db, model: &mut Model, writes: &[Write], exec: bool) {
         call(&[b"EXEC".to_vec()]);
     } else {
         let mut words: Vec<Vec<u8>> =
-            [&b"EVAL"[..], SCRIPT, b"3", b"z", b"h", b"s"].map(<[u8]>::to_vec).to_vec();
+            [&b"EVAL"[..], SCRIPT, b"4", b"z", b"l", b"h", b"s"].map(<[u8]>::to_vec).to_vec();
         for command in commands {
             words.push(command.len().to_string().into_bytes());
             words.extend(command);

@@ -12,6 +12,8 @@ mod lcs;
 #[cfg(test)]
 mod model_tests;
 mod options;
+#[cfg(test)]
+mod power_cut_tests;
 mod range;
 #[cfg(test)]
 mod tests;
