@@ -66,7 +66,7 @@ impl<R: Read> RdbSource<R> {
         let timed = matches!(kind, 23 | 25);
         let (kind, rest, packed) = match kind {
             0 => {
-                let body = Body::String(self.input.string()?);
+                let body = Body::whole_string(self.input.string()?);
                 let (database, first, last) = (self.database, true, true);
                 return Ok(Some(Chunk { database, key, expire_ms, first, last, body }));
             }
@@ -258,7 +258,7 @@ impl<R: Read> RdbSource<R> {
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
             match &mut body {
-                Body::String(value) => *value = word,
+                Body::String { bytes, .. } => *bytes = word,
                 Body::List(members) | Body::Set(members) => members.push(word),
                 Body::Hash(pairs) => pairs.push((word, words.next().unwrap_or_default())),
                 Body::ZSet(scored) => {

@@ -73,7 +73,7 @@ fn ziplist(entries: &[&[u8]]) -> Vec<u8> {
 
 #[test]
 fn strings_come_as_bytes_numbers_and_compressed() {
-    let text = |bytes: &[u8]| Body::String(Bytes::copy_from_slice(bytes));
+    let text = |bytes: &[u8]| Body::whole_string(Bytes::copy_from_slice(bytes));
     assert_eq!(value(0, b"\x03abc"), text(b"abc"));
     assert_eq!(value(0, &[0xc0, 0xfe]), text(b"-2"));
     assert_eq!(value(0, &[0xc1, 0x39, 0x30]), text(b"12345"));

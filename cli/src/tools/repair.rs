@@ -171,7 +171,7 @@ fn copy_string(
         );
         summary.incomplete.push(text);
     }
-    put(db, sink, key, (true, true), Body::String(value)).map(|()| 1)
+    put(db, sink, key, (true, true), Body::whole_string(value)).map(|()| 1)
 }
 
 fn put(

@@ -49,12 +49,14 @@ fn copy_all(
                 return Err(failure);
             }
         };
-        sink.put(&chunk)?;
-        copied.members += chunk.body.len() as u64;
-        if chunk.last {
-            copied.keys += 1;
-            unsaved += 1;
-            progress.advance(1);
+        for part in chunk.parts() {
+            sink.put(&part)?;
+            copied.members += part.body.len() as u64;
+            if part.last {
+                copied.keys += 1;
+                unsaved += 1;
+                progress.advance(1);
+            }
         }
         let stopped = progress.interrupted();
         if unsaved >= KEYS_BETWEEN_SAVES || stopped {

@@ -4,10 +4,12 @@
 //! {"db":0,"key":"user:1","type":"hash","expires":1700000000000,"value":[["name","alice"]]}
 //! {"db":0,"key":"queue","type":"list","value":["a","b"],"more":true}
 //! {"db":0,"key":"queue","type":"list","value":["c"],"continued":true}
+//! {"at":1048576,"db":0,"key":"page","type":"string","value":"...","continued":true}
 //! ```
 //!
 //! `value` is a string, a list of elements or members, or a list of pairs: field and value, member
-//! and score. A big collection takes several adjacent lines. `expires` is in milliseconds since
+//! and score. A big key takes several adjacent lines. `at` is the offset of a part of a string;
+//! between two parts there may be zeros that no line tells. `expires` is in milliseconds since
 //! 1970. Bytes that are not UTF-8 are `{"base64":"..."}`. Scores are numbers; infinite scores and
 //! the negative zero are text, because JSON numbers cannot represent them.
 
@@ -57,7 +59,7 @@ fn decode_score(value: &Value) -> Option<f64> {
 
 fn encode_body(body: &Body) -> Value {
     match body {
-        Body::String(value) => encode(value),
+        Body::String { bytes, .. } => encode(bytes),
         Body::List(members) | Body::Set(members) => members.iter().map(|it| encode(it)).collect(),
         Body::Hash(pairs) => {
             pairs.iter().map(|(field, value)| json!([encode(field), encode(value)])).collect()
@@ -69,7 +71,7 @@ fn encode_body(body: &Body) -> Value {
     }
 }
 
-fn decode_body(kind: &str, value: &Value) -> Option<Body> {
+fn decode_body(kind: &str, value: &Value, at: u64) -> Option<Body> {
     fn pairs<T>(value: &Value, second: impl Fn(&Value) -> Option<T>) -> Option<Vec<(Bytes, T)>> {
         let pair = |pair: &Value| match pair.as_array()?.as_slice() {
             [a, b] => Some((decode(a)?, second(b)?)),
@@ -79,7 +81,7 @@ fn decode_body(kind: &str, value: &Value) -> Option<Body> {
     }
     let list = || value.as_array()?.iter().map(decode).collect::<Option<Vec<_>>>();
     Some(match kind {
-        "string" => Body::String(decode(value)?),
+        "string" => Body::String { at, bytes: decode(value)? },
         "list" => Body::List(list()?),
         "set" => Body::Set(list()?),
         "hash" => Body::Hash(pairs(value, decode)?),
@@ -107,6 +109,9 @@ impl<W: Write> Sink for JsonSink<W> {
         line.insert("type".into(), chunk.body.type_name().into());
         if chunk.expire_ms > 0 {
             line.insert("expires".into(), chunk.expire_ms.into());
+        }
+        if let Body::String { at: at @ 1.., .. } = chunk.body {
+            line.insert("at".into(), at.into());
         }
         line.insert("value".into(), encode_body(&chunk.body));
         if !chunk.first {
@@ -145,7 +150,7 @@ impl<R: BufRead> JsonSource<R> {
             expire_ms: number("expires")?,
             first: !flag("continued"),
             last: !flag("more"),
-            body: decode_body(value.get("type")?.as_str()?, value.get("value")?)?,
+            body: decode_body(value.get("type")?.as_str()?, value.get("value")?, number("at")?)?,
         })
     }
 }
@@ -179,7 +184,8 @@ mod tests {
     fn every_type_reads_back_with_any_bytes() {
         let odd = b"\0\xff\"\\\n";
         let bodies = [
-            Body::String(bytes(odd)),
+            Body::whole_string(bytes(odd)),
+            Body::String { at: 1 << 20, bytes: bytes(odd) },
             Body::Hash(vec![(bytes(b"f"), bytes(odd)), (bytes(odd), bytes(b""))]),
             Body::List(vec![bytes(b"a"), bytes(odd)]),
             Body::Set(vec![bytes("ü".as_bytes())]),

@@ -1,8 +1,9 @@
 //! Copies of keys between stores, Redis servers and files.
 //!
-//! A source yields [`Chunk`]s and a sink accepts them. A chunk is a key or a part of one, of
-//! bounded size; the parts of a key are adjacent. So memory is bounded, and every source works with
-//! every sink.
+//! A source yields [`Chunk`]s and a sink accepts them. A chunk is a key or a part of one; the parts
+//! of a key are adjacent. A source bounds the parts of collections, and [`copy`] those of strings. So
+//! a copy holds at most one part and, of a long string, its value; and every source works with every
+//! sink.
 
 mod client;
 mod copy;
@@ -53,7 +54,11 @@ pub(crate) struct Chunk {
 /// The value of a key, or a part of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Body {
-    String(Bytes),
+    /// The bytes of a string from an offset on. Before the next part, there are zeros.
+    String {
+        at: u64,
+        bytes: Bytes,
+    },
     Hash(Vec<(Bytes, Bytes)>),
     List(Vec<Bytes>),
     Set(Vec<Bytes>),
@@ -64,7 +69,7 @@ impl Body {
     /// An empty value of this type.
     pub(crate) fn empty(kind: Type) -> Self {
         match kind {
-            Type::String => Self::String(Bytes::new()),
+            Type::String => Self::whole_string(Bytes::new()),
             Type::Hash => Self::Hash(Vec::new()),
             Type::List => Self::List(Vec::new()),
             Type::Set => Self::Set(Vec::new()),
@@ -72,9 +77,14 @@ impl Body {
         }
     }
 
+    /// A string in one part.
+    pub(crate) fn whole_string(bytes: Bytes) -> Self {
+        Self::String { at: 0, bytes }
+    }
+
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
-            Self::String(_) => "string",
+            Self::String { .. } => "string",
             Self::Hash(_) => "hash",
             Self::List(_) => "list",
             Self::Set(_) => "set",
@@ -94,10 +104,10 @@ impl Body {
         }
     }
 
-    /// The number of members.
+    /// The number of members; a string counts with its first part.
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::String(_) => 1,
+            Self::String { at, .. } => usize::from(*at == 0),
             Self::Hash(pairs) => pairs.len(),
             Self::List(members) | Self::Set(members) => members.len(),
             Self::ZSet(scored) => scored.len(),
@@ -131,35 +141,68 @@ pub(crate) trait Sink {
 pub(crate) type Command = Vec<Bytes>;
 
 impl Chunk {
+    /// The parts of a string that is longer than [`CHUNK_BYTES`]; other chunks are their only part.
+    /// Parts of zeros are left out, as a string has zeros where nothing is written.
+    pub(crate) fn parts(self) -> Vec<Self> {
+        let Body::String { at, bytes } = &self.body else { return vec![self] };
+        if bytes.len() <= CHUNK_BYTES {
+            return vec![self];
+        }
+        let (mut at, mut rest, mut parts) = (*at, bytes.clone(), Vec::new());
+        while !rest.is_empty() {
+            let bytes = rest.split_to(rest.len().min(CHUNK_BYTES));
+            let (first, last) = (parts.is_empty(), rest.is_empty());
+            let end = at + bytes.len() as u64;
+            let zeros = bytes.iter().all(|byte| *byte == 0);
+            let (from, bytes) = match zeros {
+                // The last zero makes the string as long as it is.
+                true if last => (end - 1, Bytes::from_static(b"\0")),
+                true => (at, Bytes::new()),
+                false => (at, bytes),
+            };
+            at = end;
+            if first || !bytes.is_empty() {
+                parts.push(Self {
+                    first: self.first && first,
+                    last: self.last && last,
+                    key: self.key.clone(),
+                    body: Body::String { at: from, bytes },
+                    ..self
+                });
+            }
+        }
+        parts
+    }
+
     /// The commands that write this chunk. With `replace`, they first delete the key.
     pub(crate) fn commands(&self, replace: bool) -> Vec<Command> {
         let mut commands = Vec::new();
         let word = |text: &'static str| Bytes::from_static(text.as_bytes());
-        if let Body::String(value) = &self.body {
-            let mut set = vec![word("SET"), self.key.clone(), value.clone()];
-            if self.expire_ms > 0 {
-                set.extend([word("PXAT"), Bytes::from(self.expire_ms.to_string())]);
-            }
-            return vec![set];
-        }
-        if self.first && replace {
+        let is_string = matches!(self.body, Body::String { .. });
+        if self.first && replace && !is_string {
             commands.push(vec![word("DEL"), self.key.clone()]);
         }
-        if self.body.len() > 0 {
+        if self.body.len() > 0 || is_string {
             let mut write = vec![word(self.command_name()), self.key.clone()];
             self.append_members(&mut write);
             commands.push(write);
         }
         if self.last && self.expire_ms > 0 {
             let when = Bytes::from(self.expire_ms.to_string());
-            commands.push(vec![word("PEXPIREAT"), self.key.clone(), when]);
+            match commands.last_mut() {
+                Some(set) if matches!(self.body, Body::String { at: 0, .. }) => {
+                    set.extend([word("PXAT"), when]);
+                }
+                _ => commands.push(vec![word("PEXPIREAT"), self.key.clone(), when]),
+            }
         }
         commands
     }
 
     fn command_name(&self) -> &'static str {
         match self.body {
-            Body::String(_) => "SET",
+            Body::String { at: 0, .. } => "SET",
+            Body::String { .. } => "SETRANGE",
             Body::Hash(_) => "HSET",
             Body::List(_) => "RPUSH",
             Body::Set(_) => "SADD",
@@ -169,7 +212,10 @@ impl Chunk {
 
     fn append_members(&self, words: &mut Command) {
         match &self.body {
-            Body::String(value) => words.push(value.clone()),
+            Body::String { at, bytes } => {
+                words.extend((*at > 0).then(|| Bytes::from(at.to_string())));
+                words.push(bytes.clone());
+            }
             Body::List(members) | Body::Set(members) => words.extend(members.iter().cloned()),
             Body::Hash(pairs) => {
                 words
@@ -218,9 +264,38 @@ mod tests {
 
     #[test]
     fn a_string_is_one_command_with_its_expiry() {
-        let body = Body::String(Bytes::from_static(b"v"));
+        let body = Body::whole_string(Bytes::from_static(b"v"));
         assert_eq!(texts(&chunk(body.clone(), true, true, 0), true), ["SET k v"]);
         assert_eq!(texts(&chunk(body, true, true, 99), false), ["SET k v PXAT 99"]);
+    }
+
+    #[test]
+    fn a_long_string_is_several_commands_and_its_zeros_are_none() {
+        const PART: usize = CHUNK_BYTES;
+        let parts = |bytes: &[u8]| {
+            let body = Body::whole_string(Bytes::copy_from_slice(bytes));
+            let parts = chunk(body, true, true, 99).parts();
+            let commands = parts.into_iter().flat_map(|part| part.commands(true));
+            let shown = |words: Command| -> Vec<String> {
+                let short = |word: Bytes| match word.len() {
+                    0..20 => word.escape_ascii().to_string(),
+                    len => format!("{len} bytes"),
+                };
+                words.into_iter().map(short).collect()
+            };
+            commands.map(|words| shown(words).join(" ")).collect::<Vec<_>>()
+        };
+        assert_eq!(parts(&vec![b'x'; PART]), [format!("SET k {PART} bytes PXAT 99")]);
+        let [first, second] = [format!("SET k {PART} bytes"), format!("SETRANGE k {PART} y")];
+        let longer = [&vec![b'x'; PART][..], b"y"].concat();
+        assert_eq!(parts(&longer), [&first[..], &second, "PEXPIREAT k 99"]);
+        let mut sparse = vec![0; 4 * PART];
+        sparse[2 * PART] = 1;
+        let [far, last] = [
+            format!("SETRANGE k {} {PART} bytes", 2 * PART),
+            format!("SETRANGE k {} \\x00", 4 * PART - 1),
+        ];
+        assert_eq!(parts(&sparse), ["SET k ", &far, &last, "PEXPIREAT k 99"]);
     }
 
     #[test]

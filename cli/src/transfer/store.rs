@@ -77,7 +77,7 @@ impl StoreSource {
                     entry.key,
                     expire_ms,
                     (true, true),
-                    Body::String(value),
+                    Body::whole_string(value),
                 )));
             }
             let range = MemberRange { cache_fill: CacheFill::Skip, ..MemberRange::default() };

@@ -15,6 +15,7 @@ mod dump;
 mod import_export;
 mod inspect;
 mod interrupt;
+mod long_strings;
 mod no_store;
 mod places;
 mod readme;

@@ -249,7 +249,7 @@ impl RedisSource {
             expire_ms: known.expire_ms,
             first: true,
             last: true,
-            body: Body::String(value),
+            body: Body::whole_string(value),
         }))
     }
 
