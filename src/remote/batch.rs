@@ -82,7 +82,7 @@ impl RemoteBatch {
         loop {
             match (self.attempt(), &mut attempts) {
                 (Ok(()), _) => return Ok(()),
-                (Err(Unanswered::Gone(error)), Some(attempts)) => attempts.later(error)?,
+                (Err(Unanswered::Gone(error)), Some(attempts)) => attempts.later(&error)?,
                 (Err(Unanswered::Gone(error)), None) => {
                     return Err(error.wrap(error.kind(), NOTHING_RAN));
                 }

@@ -47,7 +47,7 @@ fn what_was_acknowledged_survives_a_kill_under_load() {
                     scope.spawn(move || push_until_death(&mut client, writer, from, over))
                 })
                 .collect();
-            std::thread::sleep(Duration::from_millis(300 + 70 * kill as u64));
+            std::thread::sleep(Duration::from_millis(300 + 70 * kill));
             let left = server.kill();
             over.store(true, Ordering::Relaxed);
             let counts = writers.into_iter().map(|writer| writer.join().unwrap());

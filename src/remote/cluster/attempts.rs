@@ -39,7 +39,7 @@ impl<'a> Attempts<'a> {
 
     /// Waits a moment after `error` and asks the nodes which of them serves what. Fails when the time
     /// is over.
-    pub(in crate::remote) fn later(&mut self, error: Error) -> Result<()> {
+    pub(in crate::remote) fn later(&mut self, error: &Error) -> Result<()> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         std::thread::sleep(self.pause.min(left));
         let _ = self.cluster.refresh();
@@ -47,7 +47,7 @@ impl<'a> Attempts<'a> {
     }
 
     /// Fails when the time is over.
-    fn at_once(&mut self, error: Error) -> Result<()> {
+    fn at_once(&mut self, error: &Error) -> Result<()> {
         self.waits.check_open()?;
         self.pause = (self.pause * 2).min(PAUSES.1);
         if Instant::now() < self.deadline {
@@ -69,7 +69,7 @@ impl Cluster {
         loop {
             match self.connect_once(slot) {
                 Ok(connection) => return Ok(connection),
-                Err(error) => attempts.later(error)?,
+                Err(error) => attempts.later(&error)?,
             }
         }
     }
@@ -121,9 +121,9 @@ impl Cluster {
                     }
                     elsewhere = Some((endpoint, asking));
                     let text = "the nodes of the cluster name each other in turn";
-                    attempts.at_once(Error::new(ErrorKind::Busy, text))?;
+                    attempts.at_once(&Error::new(ErrorKind::Busy, text))?;
                 }
-                Attempt::Later(error) => attempts.later(error)?,
+                Attempt::Later(error) => attempts.later(&error)?,
             }
         }
     }

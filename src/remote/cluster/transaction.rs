@@ -141,7 +141,7 @@ impl Transaction {
         loop {
             match self.begin_at_node(cluster, slot, call, sink) {
                 Ok(frame) => return Ok(frame),
-                Err(Unanswered::Gone(error)) => attempts.later(error).inspect_err(|_| {
+                Err(Unanswered::Gone(error)) => attempts.later(&error).inspect_err(|_| {
                     *self = Self::default();
                 })?,
                 Err(Unanswered::Failed(error)) => {
