@@ -26,7 +26,7 @@ INCLUDES := -Iinclude -Ibindings/cpp
 
 .PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server bench-remote bench-messages \
 	torture loom shuttle miri sanitizers coverage fuzz deny generate install uninstall clean setup \
-	figures compat latency memory-serve pauses ranks siege places cluster \
+	figures compat large-strings latency memory-serve pauses ranks siege places cluster \
 	instructions instructions-accept
 
 # cargo uses all cores by itself, and its builds write to the same files.
@@ -195,6 +195,10 @@ siege:
 # What ranks cost in a sorted set of a million members, also beside 20,000 updates a second.
 ranks:
 	LSMKV_RANK_MEMBERS=$(or $(N),1000000) $(CARGO) test --release -p lsmkv --test ranks -- --nocapture
+# What changes of a string of 64 MiB cost beside one of 1 KiB, questions about it after a reopen, a bit at
+# 2^32-1 and many APPENDs.
+large-strings:
+	LSMKV_LARGE_STRINGS=long $(LONG) string_times -- --nocapture
 # The longest SET beside a rate-limited compaction of N MB, and a GET 200,000 versions back.
 pauses:
 	LSMKV_COMPACT_MB=$(or $(N),250) $(LONG) pauses -- --nocapture

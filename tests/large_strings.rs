@@ -75,20 +75,6 @@ fn a_bit_far_away_costs_a_chunk() {
 }
 
 #[test]
-fn a_string_that_grows_by_a_thousand_bytes_writes_a_chunk_each_time() {
-    let (_dir, db) = open();
-    for _ in 0..3000 {
-        db.append(b"s", &[b'x'; 1000]).unwrap();
-    }
-    db.flush().unwrap();
-    db.compact().unwrap();
-    let stats = db.engine_stats();
-    let written = stats.log_bytes + stats.flushed_bytes + stats.merge_written_bytes;
-    assert!(written < 60_000_000, "{written} bytes for 3,000,000");
-    assert_eq!(db.strlen(b"s").unwrap(), 3_000_000);
-}
-
-#[test]
 fn a_question_reads_the_record_and_the_chunks_it_is_about() {
     let (dir, db) = open();
     let value = filled(16 << 20);

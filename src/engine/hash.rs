@@ -7,7 +7,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A seed for the hash of user keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,10 +74,10 @@ impl<'k> HashedKey<'k> {
     }
 }
 
-/// A hash without a seed, which is the same in every process and version. Not for tables whose keys
-/// somebody else chooses.
-pub fn stable_hash(bytes: &[u8]) -> u64 {
-    xxh3_64(bytes)
+/// A hash without a seed, which is the same in every process and version.
+#[cfg(test)]
+pub(crate) fn stable_hash(bytes: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(bytes)
 }
 
 #[cfg(test)]

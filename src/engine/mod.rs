@@ -71,7 +71,7 @@ pub use config::{EngineConfig, TreeConfig, WriteOptions};
 pub use entry::{EntryKind, Sequence, Tag};
 pub use garbage::{Garbage, TableNeed, TableStats};
 pub use handle::Engine;
-pub use hash::{HashSeed, stable_hash};
+pub use hash::HashSeed;
 pub use iter::{Iter, IterOptions};
 pub use reader::{Reader, Snapshot};
 pub use refresh::Refresh;

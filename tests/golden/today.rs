@@ -111,7 +111,7 @@ fn check(db: &Db) {
 
 /// The part that wrote this string last, if it is there.
 fn text(i: u32) -> Option<u32> {
-    (i >= LAST * 50 || i % 7 != 0).then_some((i / 50).min(LAST))
+    (i >= LAST * 50 || !i.is_multiple_of(7)).then_some((i / 50).min(LAST))
 }
 
 fn check_strings(db: &Db) {
@@ -268,12 +268,12 @@ fn first_life() -> MemFs {
 }
 
 /// Lets the second life write the last part, and returns its disk.
-fn second_life(fs: MemFs, closed: bool) -> MemFs {
+fn second_life(fs: &MemFs, closed: bool) -> MemFs {
     fs.set_capacity(u64::MAX);
     let compression = if closed { Compression::Lz4 } else { Compression::None };
     // Nothing is flushed before the close.
     let options = Options { compression, write_buffer: 1 << 20, ..options_to_write() };
-    let db = open(&fs, options);
+    let db = open(fs, options);
     write(&db, LAST);
     db.sync().unwrap();
     // Until the key that lives for a millisecond has expired.
@@ -309,7 +309,7 @@ fn a_store_of_the_whole_format_of_today_opens_holds_what_was_written_and_goes_on
 #[test]
 fn make_golden_stores_of_today() {
     for (name, closed) in STORES {
-        let fs = second_life(first_life(), closed);
+        let fs = second_life(&first_life(), closed);
         let scratch = tempfile::tempdir().unwrap();
         export(&fs, scratch.path());
         if let Some(target) = std::env::var_os("LSMKV_MAKE_GOLDEN") {
