@@ -27,7 +27,7 @@ INCLUDES := -Iinclude -Ibindings/cpp
 .PHONY: all shared static cli demo test bench bench-big bench-commands bench-types bench-commits bench-server bench-remote bench-messages \
 	torture loom shuttle miri sanitizers coverage fuzz deny generate install uninstall clean setup \
 	figures compat large-strings latency memory-serve pauses ranks siege places cluster \
-	instructions instructions-accept
+	instructions instructions-accept differential-long
 
 # cargo uses all cores by itself, and its builds write to the same files.
 .NOTPARALLEL:
@@ -188,6 +188,17 @@ torture-server:
 	LSMKV_WIRE_COMMANDS=$(or $(N),1000000) LSMKV_SERVER_KILLS=200 LSMKV_RESTART_MB=1000 LSMKV_SIEGE=long \
 		LSMKV_PUBLISHES=600 LSMKV_THOUSAND_CHANNELS=1000 \
 		$(CARGO) test --release -p lsmkv-cli --test server
+# Scripts, functions, messages, key events and clients that track, each compared with a real redis-server
+# in N random steps, scripts and functions by a server too; FIRST is the first seed.
+COMPARED := $(or $(N),25000)
+FIRST ?= 1000
+differential-long:
+	LSMKV_DIFFERENTIAL_SCRIPTS=$(COMPARED) LSMKV_DIFFERENTIAL_STORIES=$(COMPARED) \
+		LSMKV_DIFFERENTIAL_SEED=$(FIRST) LSMKV_MESSAGE_COMMANDS=$(COMPARED) \
+		LSMKV_EVENT_COMMANDS=$(COMPARED) LSMKV_TRACKING_COMMANDS=$(COMPARED) LSMKV_MESSAGE_SEED=$(FIRST) \
+		LSMKV_EVENT_SEED=$(FIRST) LSMKV_TRACKING_SEED=$(FIRST) $(CARGO) test --release --no-fail-fast \
+		-p lsmkv -p lsmkv-cli --test differential --test server -- --nocapture \
+		random_scripts random_stories random_subscriptions every_event random_sequences
 # A client beside attackers, on `lsmkv serve` and on redis-server in turn, on processors of their own.
 siege:
 	LSMKV_SIEGE=long $(CARGO) test --release -p lsmkv-cli --test server no_more_than_on_redis -- \

@@ -106,6 +106,25 @@ fn a_refused_delete_names_the_snapshots_that_hold_the_space() {
     }
 }
 
+/// Beside a thread that failed, and looked again five times a second, a delete waited for ever.
+#[test]
+fn a_delete_beside_threads_is_refused_in_time() {
+    let full = FullStore::new(Options { background_threads: 1, ..options() });
+    let held = full.engine.snapshot().unwrap();
+    let mut began = std::time::Instant::now();
+    let refused = (0..full.keys).find_map(|n| {
+        full.take_free_space();
+        began = std::time::Instant::now();
+        Some((n, full.delete(n..n + 1).err()?))
+    });
+    let (refused, error) = refused.expect("a snapshot holds the space");
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    assert_eq!(error.kind(), ErrorKind::Full, "{error:?}");
+    assert_says(&error, "1 snapshots, iterators or transactions keep what was");
+    drop(held);
+    full.goes_on(refused);
+}
+
 #[test]
 fn a_refused_delete_says_if_nobody_holds_the_space() {
     let full = FullStore::new(options());

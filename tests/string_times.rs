@@ -44,7 +44,9 @@ const CHANGES: [Change; 4] = [
     }),
 ];
 
-const QUESTIONS: [(&str, fn(&Db, u64)); 4] = [
+type Question = (&'static str, fn(&Db, u64));
+
+const QUESTIONS: [Question; 4] = [
     ("EXISTS", |db, _| assert_eq!(db.exists(&[b"s"]).unwrap(), 1)),
     ("TTL", |db, _| assert_eq!(db.ttl(b"s").unwrap(), -1)),
     ("TYPE", |db, _| assert_eq!(db.kind(b"s").unwrap(), Some(Type::String))),

@@ -101,13 +101,13 @@ impl BackgroundWork {
         self.progress.notify_all();
     }
 
-    /// Notes that a flush or a step of a merge has ended.
+    /// Notes that a flush or a step of a merge has succeeded.
     pub(crate) fn note_step(&self) {
         self.state.lock().steps += 1;
         self.progress.notify_all();
     }
 
-    /// How often a flush or a step of a merge has ended, and whether a flush or a compaction is
+    /// How often a flush or a step of a merge has succeeded, and whether a flush or a compaction is
     /// running. A thread that only looks for a compaction does not count.
     pub(crate) fn steps(&self) -> (u64, bool) {
         let runs = self.flushing.is_locked() || !self.busy.lock().is_empty();

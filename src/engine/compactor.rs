@@ -87,6 +87,9 @@ impl Core {
                     self.space.note_failure(error);
                 }
                 self.note_space();
+                if ran.is_ok() {
+                    self.work.note_step();
+                }
                 ran.map(|()| true)
             }
             None => Ok(false),
@@ -255,6 +258,7 @@ impl Core {
             // Nothing may refer to the inputs any more, or they give back nothing.
             job.plan = Plan::Merge { inputs: Vec::new(), output_level, reason };
             self.note_space();
+            self.work.note_step();
             self.wait_for_inputs(job.tree, &numbers, before)?;
         }
         Ok(())

@@ -146,7 +146,6 @@ impl Core {
         let _ = self.space.reserve.refill();
         let _ = self.space.reconsider();
         self.space.limit_memtables();
-        self.work.note_step();
     }
 
     /// Releases the threads, the log, the manifest and the directory.

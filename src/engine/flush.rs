@@ -68,6 +68,7 @@ impl Core {
                 let held = Arc::downgrade(&set);
                 release(vec![set]);
                 self.held.note(held);
+                self.work.note_step();
             }
             Err(error) => self.space.note_failure(error),
         }

@@ -14,8 +14,10 @@ use crate::sync::Instant;
 /// A stopped writer checks again at least this often, even if nothing wakes it.
 const POLL: Duration = Duration::from_millis(50);
 
-/// A writer that frees space gives up once nothing has worked for it for this long.
+/// A writer that frees space gives up once nothing has come of work for it for this long: when nothing
+/// works for it at the moment, and when something does.
 const GIVE_UP: Duration = Duration::from_secs(2);
+const GIVE_UP_BESIDE_WORK: Duration = Duration::from_secs(10);
 
 /// Bytes of a log segment that a group of one record cannot use.
 const SEGMENT_OVERHEAD: u64 = 256;
@@ -114,10 +116,11 @@ impl Core {
             self.health.check()?;
             self.check_open()?;
             let (now, running) = self.work.steps();
-            if now != steps || running {
+            if now != steps {
                 (steps, idle_since) = (now, Instant::now());
             }
-            if self.options.background_threads == 0 || idle_since.elapsed() > GIVE_UP {
+            let limit = if running { GIVE_UP_BESIDE_WORK } else { GIVE_UP };
+            if self.options.background_threads == 0 || idle_since.elapsed() > limit {
                 return Err(cause.wrap(ErrorKind::Full, self.what_holds_space()));
             }
             self.work.wait_for_progress(POLL);

@@ -45,6 +45,9 @@ pub(super) fn text_error(lua: &Lua, text: impl fmt::Display) -> mlua::Error {
 
 /// The error for an argument of the wrong type.
 pub(super) fn bad_argument(lua: &Lua, at: usize, of: &str, why: impl fmt::Display) -> mlua::Error {
+    // Lua knows no name of a function that `pcall` or a tail call has called.
+    let named = lua.inspect_stack(0, |debug| debug.names().name.is_some());
+    let of = if named == Some(true) { of } else { "?" };
     text_error(lua, format!("bad argument #{at} to '{of}' ({why})"))
 }
 

@@ -1,6 +1,7 @@
 //! Libraries of functions: random stories of FUNCTION and FCALL, run here and by redis. Libraries
 //! that fail to load, names with two owners, flags, payloads of one side that the other restores,
-//! and what a reopen finds are part of them. `LSMKV_DIFFERENTIAL_STORIES` says how many steps.
+//! and what a reopen finds are part of them. `LSMKV_DIFFERENTIAL_STORIES` says how many steps. A fifth
+//! of them runs on `lsmkv serve`.
 
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use lsmkv::io::splitmix::SplitMix64;
 use lsmkv::{Db, Options};
 
 use super::number;
+use super::plan::{Ours, words};
 use super::resp::{Client, Command, Resp, line};
 use super::scripts::{Writer, compare_content};
 use super::server::Server;
@@ -180,16 +182,15 @@ impl Teller {
 
 /// The two sides.
 struct Sides<'a> {
-    db: Db,
+    ours: Ours,
     redis: &'a mut Client,
     steps: u64,
 }
 
 impl Sides<'_> {
     fn both(&mut self, command: &Command) -> [Resp; 2] {
-        let argv: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
         self.steps += 1;
-        [self.db.command(&argv).unwrap().into(), self.redis.pipeline([command]).unwrap().remove(0)]
+        [self.ours.call(command), self.redis.pipeline([command]).unwrap().remove(0)]
     }
 
     fn compare(&mut self, command: &Command, seed: u64) {
@@ -210,13 +211,9 @@ impl Sides<'_> {
             command
         };
         let [ours, theirs] = payloads.map(|payload| restore(&payload));
-        let argv: Vec<&[u8]> = theirs.iter().map(Vec::as_slice).collect();
-        let ours = [
-            Resp::from(self.db.command(&argv).unwrap()),
-            self.redis.pipeline([&ours]).unwrap().remove(0),
-        ];
+        let replies = [self.ours.call(&theirs), self.redis.pipeline([&ours]).unwrap().remove(0)];
         self.steps += 1;
-        let shown = ours.map(without_choice);
+        let shown = replies.map(without_choice);
         assert_eq!(shown[0], shown[1], "seed {seed}, policy {policy:?}");
     }
 }
@@ -250,6 +247,39 @@ fn open(path: &Path) -> Db {
     Db::open(path, options).unwrap()
 }
 
+impl Sides<'_> {
+    /// Begins a story: nothing is left of the one before.
+    fn clear(&mut self) {
+        for command in [&["FLUSHALL"][..], &["FUNCTION", "FLUSH"]] {
+            self.ours.call(&words(command));
+            self.redis.call(command).unwrap();
+        }
+    }
+
+    /// Tells a story of fifty steps. `between` comes in its middle.
+    fn tell(&mut self, seed: u64, between: impl FnOnce(&mut Ours)) {
+        let mut teller = Teller { writer: Writer { random: SplitMix64::new(seed) } };
+        let mut between = Some(between);
+        self.clear();
+        for step in 0..50 {
+            if teller.below(15) == 0 {
+                let policy = teller.pick(&["", "APPEND", "REPLACE", "FLUSH", "replace", "x"]);
+                self.exchange(policy, seed);
+            } else {
+                let command = teller.command().into_iter().map(String::into_bytes).collect();
+                self.compare(&command, seed);
+            }
+            if step == 25
+                && let Some(between) = between.take()
+            {
+                between(&mut self.ours);
+            }
+        }
+        self.compare(&words(&["FUNCTION", "LIST", "WITHCODE"]), seed);
+        compare_content(&self.ours, self.redis, seed);
+    }
+}
+
 #[test]
 fn random_stories_of_functions_reply_and_leave_what_they_do_in_redis() {
     let Some(server) = Server::start("differential::functions") else { return };
@@ -260,30 +290,34 @@ fn random_stories_of_functions_reply_and_leave_what_they_do_in_redis() {
     while steps < count {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("store");
-        let mut teller = Teller { writer: Writer { random: SplitMix64::new(seed) } };
-        redis.call(&["FLUSHALL"]).unwrap();
-        redis.call(&["FUNCTION", "FLUSH"]).unwrap();
-        let mut sides = Sides { db: open(&path), redis: &mut redis, steps: 0 };
-        for step in 0..50 {
-            if teller.below(15) == 0 {
-                let policy = teller.pick(&["", "APPEND", "REPLACE", "FLUSH", "replace", "x"]);
-                sides.exchange(policy, seed);
-            } else {
-                let command = teller.command().into_iter().map(String::into_bytes).collect();
-                sides.compare(&command, seed);
-            }
-            if step == 25 {
-                sides.db.close().unwrap();
-                sides.db = open(&path);
-            }
-        }
-        let list = ["FUNCTION", "LIST", "WITHCODE"].map(|word| word.as_bytes().to_vec());
-        sides.compare(&list.into(), seed);
+        let mut sides = Sides { ours: Ours::Store(open(&path)), redis: &mut redis, steps: 0 };
+        sides.tell(seed, |ours| {
+            ours.db().close().unwrap();
+            *ours = Ours::Store(open(&path));
+        });
+        assert_eq!(sides.ours.db().check().unwrap(), [""; 0]);
         steps += sides.steps;
-        let db = sides.db;
-        compare_content(&db, &mut redis, seed);
-        assert_eq!(db.check().unwrap(), [""; 0]);
         seed += 1;
     }
     println!("{steps} steps of functions compared");
+}
+
+#[cfg(feature = "remote")]
+#[test]
+fn random_stories_of_functions_on_a_server_of_ours_are_those_of_redis() {
+    let Some(served) = super::servers::Server::ours("differential::functions_served") else {
+        return;
+    };
+    let Some(server) = Server::start("differential::functions_served") else { return };
+    let mut redis = server.connect();
+    let stream = std::os::unix::net::UnixStream::connect(served.socket()).unwrap();
+    let ours = Ours::Server(Client::new(stream).unwrap().into());
+    let mut sides = Sides { ours, redis: &mut redis, steps: 0 };
+    let (mut seed, count) =
+        (number("LSMKV_DIFFERENTIAL_SEED", 1), number("LSMKV_DIFFERENTIAL_STORIES", 3000) / 5);
+    while sides.steps < count {
+        sides.tell(seed, |_| {});
+        seed += 1;
+    }
+    println!("{} steps of functions compared on a server", sides.steps);
 }

@@ -5,8 +5,8 @@
 //! to begin, `LSMKV_DIFFERENTIAL_FAILURES` after how many different differences to stop,
 //! `LSMKV_DIFFERENTIAL_WITHOUT` names commands to leave out, `LSMKV_DIFFERENTIAL_SCRIPTS` says how
 //! many random scripts run (CI runs 5,000), `LSMKV_DIFFERENTIAL_STORIES` how many steps of random
-//! libraries of functions (CI runs 3,000). Where the two differ, the sequence is
-//! printed in the shortest form that was found.
+//! libraries of functions (CI runs 3,000); a fifth of both runs through `lsmkv serve` too. Where the two
+//! differ, the sequence is printed in the shortest form that was found.
 //!
 //! Sequences run on stores of other processes too: a fiftieth of the commands on each.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
@@ -24,6 +24,8 @@ mod pools;
 #[cfg(all(feature = "remote", feature = "server"))]
 mod places;
 mod resp;
+#[cfg(feature = "scripting")]
+mod script_values;
 #[cfg(feature = "scripting")]
 mod scripts;
 mod sequence;

@@ -182,6 +182,12 @@ impl Client {
         })
     }
 
+    /// The next message of a connection that is subscribed.
+    #[allow(dead_code, reason = "the test of the server reads messages itself")]
+    pub(crate) fn read(&mut self) -> io::Result<Resp> {
+        read(&mut self.reader)
+    }
+
     /// Sends one command.
     pub(crate) fn call(&mut self, args: &[&str]) -> io::Result<Resp> {
         let command: Command = args.iter().map(|arg| arg.as_bytes().to_vec()).collect();

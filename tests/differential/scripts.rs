@@ -1,22 +1,20 @@
 //! Scripts: a corpus and random ones, run by EVAL here and by redis. Errors that a script raises,
-//! their texts and lines, conversions and what is left of a script that failed are compared too.
+//! their texts and lines, conversions, messages and what is left of a script that failed are compared
+//! too. Random ones run in process and by `lsmkv serve`.
 
 use lsmkv::io::splitmix::SplitMix64;
 use lsmkv::{Db, Options};
 
 use super::number;
+use super::plan::{Ours, words};
 use super::resp::{Client, Resp};
+use super::script_values::SHOW;
 use super::server::Server;
 
 fn open() -> Db {
     // In redis, what a script wrote before it failed stays.
     let options = Options { script_keeps_writes: true, ..Options::default() };
     Db::open(":memory:", options).unwrap()
-}
-
-fn ours(db: &Db, argv: &[&str]) -> Resp {
-    let argv: Vec<&[u8]> = argv.iter().map(|word| word.as_bytes()).collect();
-    db.command(&argv).unwrap().into()
 }
 
 /// First lines of scripts: every flag, several, and wrong ones.
@@ -41,9 +39,9 @@ const HEADS: [&str; 18] = [
     "#!lua flags=no-writes",
 ];
 
-fn compare(db: &Db, redis: &mut Client, command: &str, script: &str) {
+fn compare(ours: &Ours, redis: &mut Client, command: &str, script: &str) {
     let argv = [command, script, "2", "k0", "k1", "a", "1"];
-    let (here, there) = (ours(db, &argv), redis.call(&argv).unwrap());
+    let (here, there) = (ours.call(&words(&argv)), redis.call(&argv).unwrap());
     assert_eq!(here, there, "ours first, then redis, for {command}\n{script}");
 }
 
@@ -58,19 +56,19 @@ const CONTENT: [&[&str]; 7] = [
     &["ZRANGE", "KEY", "0", "-1", "WITHSCORES"],
 ];
 
-pub(super) fn compare_content(db: &Db, redis: &mut Client, seed: u64) {
+pub(super) fn compare_content(ours: &Ours, redis: &mut Client, seed: u64) {
     for key in ["k0", "k1", "k2"] {
         for command in CONTENT {
             let argv: Vec<&str> =
                 command.iter().map(|word| if *word == "KEY" { key } else { word }).collect();
-            let (here, there) = (ours(db, &argv), redis.call(&argv).unwrap());
+            let (here, there) = (ours.call(&words(&argv)), redis.call(&argv).unwrap());
             assert_eq!(here, there, "{argv:?} after the scripts of seed {seed}");
         }
     }
 }
 
 /// Commands with deterministic replies, right and wrong ones. K is a key, V a value, N a number.
-const COMMANDS: [&str; 44] = [
+const COMMANDS: [&str; 47] = [
     "'SET', K, V",
     "'SET', K, N",
     "'SET', K, V, 'NX'",
@@ -113,6 +111,9 @@ const COMMANDS: [&str; 44] = [
     "'ZRANGE', K, 0, -1, 'WITHSCORES'",
     "'ZINCRBY', K, N, V",
     "'ZPOPMIN', K",
+    "'PUBLISH', 'c', V",
+    "'PUBLISH', K, N",
+    "'SPUBLISH', 'c', V",
     "'NOSUCH', K",
     "'GET'",
 ];
@@ -143,7 +144,7 @@ impl Writer {
 
     fn statement(&mut self, depth: usize) -> String {
         let arguments = self.arguments();
-        match self.below(if depth > 2 { 5 } else { 12 }) {
+        match self.below(if depth > 2 { 5 } else { 15 }) {
             0 => format!("add(redis.call({arguments}))"),
             1 | 2 => format!("add(redis.pcall({arguments}))"),
             3 => format!("add(pcall(redis.call, {arguments}))"),
@@ -162,13 +163,9 @@ impl Writer {
             ),
             8 => format!("if #r % 2 == 0 then {} end", self.statement(depth + 1)),
             9 => format!("for i = 1, 2 do {} end", self.statement(depth + 1)),
-            10 => self
+            10..=12 => self.round_trip(),
+            13 => self
                 .pick(&[
-                    "add(cjson.encode({1, 'x', {a = true}, cjson.null}))",
-                    "add(cjson.decode('[1, [2.5, null], {\"k\": \"v\"}]'))",
-                    "add(cmsgpack.unpack(cmsgpack.pack({1, -5, 'x', 2.5})))",
-                    "add(struct.unpack('>I2hs', struct.pack('>I2hs', 500, -3, 'zz')))",
-                    "add(bit.bxor(#r, 0xff), bit.tohex(#r))",
                     "add(redis.sha1hex(tostring(#r)))",
                     "add(string.format('%5.1f|%d|%q', #r / 3, #r, 'a\"b'))",
                     "add(1 / 3, 2^53, -0.5, {1, {2, {3}}}, {nil, 2})",
@@ -200,6 +197,7 @@ impl Writer {
             "local r = {} local function add(...) for i = 1, select('#', ...) do \
              local v = select(i, ...) r[#r + 1] = v == nil and 'nil' or v end end"
                 .to_owned(),
+            SHOW.to_owned(),
         ];
         for _ in 0..=self.below(8) {
             // A `return` must be the last statement of its block.
@@ -213,17 +211,17 @@ impl Writer {
 #[test]
 fn every_script_of_the_corpus_replies_as_in_redis() {
     let Some(server) = Server::start("differential::script_corpus") else { return };
-    let (db, mut redis) = (open(), server.connect());
+    let (ours, mut redis) = (Ours::Store(open()), server.connect());
     let corpus = include_str!("../testdata/scripts.txt");
     let scripts: Vec<&str> = corpus.trim_end().split("\n---\n").collect();
     assert!(scripts.len() > 200);
-    scripts.into_iter().for_each(|script| compare(&db, &mut redis, "EVAL", script));
+    scripts.into_iter().for_each(|script| compare(&ours, &mut redis, "EVAL", script));
 }
 
 #[test]
 fn every_flag_of_a_script_has_the_effect_that_it_has_in_redis() {
     let Some(server) = Server::start("differential::script_flags") else { return };
-    let (db, mut redis) = (open(), server.connect());
+    let (ours, mut redis) = (Ours::Store(open()), server.connect());
     for head in HEADS {
         for command in ["EVAL", "EVAL_RO"] {
             for body in [
@@ -233,30 +231,89 @@ fn every_flag_of_a_script_has_the_effect_that_it_has_in_redis() {
                 "return redis.call('DBSIZE')",
                 "return ARGV",
             ] {
-                compare(&db, &mut redis, command, &format!("{head}{body}"));
+                compare(&ours, &mut redis, command, &format!("{head}{body}"));
             }
         }
     }
 }
 
+/// Subscribes a connection to what scripts publish.
+fn subscribed(mut client: Client) -> Client {
+    client.call(&["SUBSCRIBE", "c", "k0", "k1"]).unwrap();
+    for _ in ["k0", "k1"] {
+        client.read().unwrap();
+    }
+    client.call(&["SSUBSCRIBE", "c"]).unwrap();
+    client
+}
+
+/// What a connection has received since the last call.
+fn messages(client: &mut Client) -> Vec<Resp> {
+    let mut all = vec![client.call(&["PING"]).unwrap()];
+    while all.last().unwrap().items().first().and_then(Resp::bytes) != Some(b"pong") {
+        all.push(client.read().unwrap());
+    }
+    all.pop();
+    all
+}
+
+/// Runs twenty random scripts on both sides, and compares their replies, their messages and what
+/// they leave. `heard` tells the messages of our side since the last call.
+fn compare_random(
+    ours: &Ours,
+    heard: &mut dyn FnMut() -> Vec<Resp>,
+    [redis, listener]: &mut [Client; 2],
+    seed: u64,
+) {
+    let mut writer = Writer { random: SplitMix64::new(seed) };
+    redis.call(&["FLUSHALL"]).unwrap();
+    for _ in 0..20 {
+        let mut script = writer.script();
+        if writer.below(8) == 0 {
+            script.insert_str(0, writer.pick(&HEADS));
+        }
+        let command = writer.pick(&["EVAL", "EVAL", "EVAL", "EVAL_RO"]);
+        compare(ours, redis, command, &script);
+        let (here, there) = (heard(), messages(listener));
+        assert_eq!(here, there, "messages, ours first, seed {seed}, for {command}\n{script}");
+    }
+    compare_content(ours, redis, seed);
+}
+
 #[test]
 fn random_scripts_reply_and_leave_what_they_do_in_redis() {
     let Some(server) = Server::start("differential::scripts") else { return };
-    let mut redis = server.connect();
+    let mut redis = [server.connect(), subscribed(server.connect())];
     let (first, count) =
         (number("LSMKV_DIFFERENTIAL_SEED", 1), number("LSMKV_DIFFERENTIAL_SCRIPTS", 5000));
     for seed in first..first + count.div_ceil(20) {
-        let (db, mut writer) = (open(), Writer { random: SplitMix64::new(seed) });
-        redis.call(&["FLUSHALL"]).unwrap();
-        for _ in 0..20 {
-            let mut script = writer.script();
-            if writer.below(8) == 0 {
-                script.insert_str(0, writer.pick(&HEADS));
-            }
-            let command = writer.pick(&["EVAL", "EVAL", "EVAL", "EVAL_RO"]);
-            compare(&db, &mut redis, command, &script);
-        }
-        compare_content(&db, &mut redis, seed);
+        let db = open();
+        let mut session = db.session();
+        session.command(&[b"SUBSCRIBE", b"c", b"k0", b"k1"]).unwrap();
+        session.command(&[b"SSUBSCRIBE", b"c"]).unwrap();
+        let mut heard =
+            || std::iter::from_fn(|| session.take_message().unwrap()).map(Resp::from).collect();
+        compare_random(&Ours::Store(db.clone()), &mut heard, &mut redis, seed);
         assert_eq!(db.check().unwrap(), [""; 0]);
+    }
+}
+
+/// A fifth of the scripts, over the wire.
+#[cfg(feature = "remote")]
+#[test]
+fn random_scripts_on_a_server_of_ours_reply_and_leave_what_they_do_in_redis() {
+    let Some(served) = super::servers::Server::ours("differential::scripts_served") else { return };
+    let Some(server) = Server::start("differential::scripts_served") else { return };
+    let connect = || {
+        let stream = std::os::unix::net::UnixStream::connect(served.socket()).unwrap();
+        Client::new(stream).unwrap()
+    };
+    let (ours, mut listener) = (Ours::Server(connect().into()), subscribed(connect()));
+    let mut redis = [server.connect(), subscribed(server.connect())];
+    let (first, count) =
+        (number("LSMKV_DIFFERENTIAL_SEED", 1), number("LSMKV_DIFFERENTIAL_SCRIPTS", 5000) / 5);
+    for seed in first..first + count.div_ceil(20) {
+        ours.call(&words(&["FLUSHALL"]));
+        compare_random(&ours, &mut || messages(&mut listener), &mut redis, seed);
     }
 }

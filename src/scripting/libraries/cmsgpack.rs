@@ -233,15 +233,15 @@ impl<'a> Input<'a> {
             0xC0 => Value::Nil,
             0xC2 => Value::Boolean(false),
             0xC3 => Value::Boolean(true),
-            0xC4 | 0xD9 => {
+            0xD9 => {
                 let length = self.length(1)?;
                 self.text(length)?
             }
-            0xC5 | 0xDA => {
+            0xDA => {
                 let length = self.length(2)?;
                 self.text(length)?
             }
-            0xC6 | 0xDB => {
+            0xDB => {
                 let length = self.length(4)?;
                 self.text(length)?
             }
@@ -253,7 +253,8 @@ impl<'a> Input<'a> {
             0xCC => number(self.unsigned(1)?),
             0xCD => number(self.unsigned(2)?),
             0xCE => number(self.unsigned(4)?),
-            0xCF => number(self.unsigned(8)?),
+            // As in Redis, whose Lua has signed integers only.
+            0xCF => integer(self.unsigned(8)?.cast_signed()),
             0xD0 => integer(self.signed(1)?),
             0xD1 => integer(self.signed(2)?),
             0xD2 => integer(self.signed(4)?),
@@ -292,8 +293,12 @@ impl<'a> Input<'a> {
         for _ in 0..length {
             let key = self.value(depth + 1)?;
             let value = self.value(depth + 1)?;
-            if key.is_nil() || matches!(key, Value::Number(number) if number.is_nan()) {
-                return Err(self.bad());
+            match key {
+                Value::Nil => return Err(text_error(self.lua, "table index is nil")),
+                Value::Number(number) if number.is_nan() => {
+                    return Err(text_error(self.lua, "table index is NaN"));
+                }
+                _ => {}
             }
             table.raw_set(key, value)?;
         }

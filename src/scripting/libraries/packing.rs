@@ -118,6 +118,8 @@ impl<'a> Format<'a> {
                 b'x' => Item::Padding,
                 b's' => Item::ZeroTerminated,
                 b'c' => Item::Characters(self.count()?.unwrap_or(1)),
+                // As in Redis, where only pack and unpack look at each letter.
+                other if self.of == "size" && other.is_ascii_alphanumeric() => continue,
                 other => {
                     let text = format!("invalid format option '{}'", char::from(*other));
                     return Err(bad_argument(self.lua, 1, self.of, text));
@@ -132,7 +134,11 @@ impl<'a> Format<'a> {
         let align = item.size().min(self.align);
         match item {
             Item::Characters(_) | Item::ZeroTerminated | Item::Padding => 0,
-            _ if align > 1 && align.is_power_of_two() => (align - position % align) % align,
+            _ if align > 1 => {
+                // As in C, where a size that is no power of two is rounded to none.
+                let mask = align - 1;
+                (align - (position & mask)) & mask
+            }
             _ => 0,
         }
     }
@@ -145,11 +151,16 @@ fn ordered(mut bytes: Vec<u8>, big: bool) -> Vec<u8> {
     bytes
 }
 
-/// A number as an integer of 64 bits, whose higher bits are cut off.
+/// A number as an integer of 64 bits; one that is too large is 0, as C makes of it on x86.
 fn to_integer(number: f64) -> u64 {
-    #[expect(clippy::cast_possible_truncation, reason = "higher bits are cut off")]
+    const LIMIT: f64 = 18_446_744_073_709_551_616.0;
+    #[expect(clippy::cast_possible_truncation, reason = "the fraction is cut off")]
     #[expect(clippy::cast_sign_loss, reason = "the number is not negative")]
-    if number < 0.0 { (number as i64).cast_unsigned() } else { number as u64 }
+    match number {
+        _ if number < 0.0 => (number as i64).cast_unsigned(),
+        _ if number < LIMIT => number as u64,
+        _ => 0,
+    }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape of a function that Lua calls")]
@@ -164,12 +175,10 @@ fn pack(lua: &Lua, args: MultiValue) -> mlua::Result<LuaString> {
                 out.push(0);
                 continue;
             }
-            Item::Integer { size, signed } => {
+            Item::Integer { size, .. } => {
                 let number = number(lua, &args, at, "pack")?;
-                let sign = if number < 0.0 && signed { 0xFF } else { 0 };
                 let mut bytes = to_integer(number).to_le_bytes().to_vec();
-                bytes.resize(size.max(8), sign);
-                bytes.truncate(size);
+                bytes.resize(size, 0);
                 out.extend(ordered(bytes, format.big));
             }
             Item::Float => {
@@ -207,13 +216,24 @@ fn unpack(lua: &Lua, args: MultiValue) -> mlua::Result<MultiValue> {
     let data = string(lua, &args, 2, "unpack")?;
     let data = data.as_bytes();
     let start = integer_or(lua, &args, 3, "unpack", 1)?;
-    let Ok(mut position) = usize::try_from(start - 1) else {
+    if start == 0 {
         return Err(bad_argument(lua, 3, "unpack", "offset must be 1 or greater"));
-    };
+    }
+    // A negative one is far behind the end.
+    let mut position = usize::try_from(start.saturating_sub(1)).unwrap_or(usize::MAX);
     let mut format = Format::new(lua, "unpack", &format);
     let mut values: Vec<Value> = Vec::new();
+    let short = || bad_argument(lua, 2, "unpack", "data string too short");
+    if position > data.len()
+        && let Some(first) = format.rest.first()
+    {
+        // The size of an item is looked at first.
+        if matches!(first, b'i' | b'I' | b'c') {
+            format.next(position)?;
+        }
+        return Err(short());
+    }
     while let Some((item, fill)) = format.next(position)? {
-        let short = || bad_argument(lua, 2, "unpack", "data string too short");
         position = position.saturating_add(fill);
         let rest = data.get(position..).ok_or_else(short)?;
         let bytes = rest.get(..item.size()).ok_or_else(short)?;
@@ -261,10 +281,12 @@ fn unpack(lua: &Lua, args: MultiValue) -> mlua::Result<MultiValue> {
 fn integer(bytes: &[u8], big: bool, signed: bool) -> Value {
     let little = ordered(bytes.to_vec(), big);
     let bits = little.iter().take(8).rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
-    let unused = 64 - 8 * u32::try_from(bytes.len().min(8)).unwrap_or(8);
+    // With more than eight bytes the shift starts anew, as that of C does on x86.
+    let width = 8 * u32::try_from(bytes.len()).unwrap_or(8);
+    let sign = u64::MAX.wrapping_shl(width.wrapping_sub(1));
     #[expect(clippy::cast_precision_loss, reason = "Lua has only doubles")]
     let number = match signed {
-        true if unused < 64 => ((bits << unused).cast_signed() >> unused) as f64,
+        true if bits & sign != 0 => (bits | sign).cast_signed() as f64,
         _ => bits as f64,
     };
     Value::Number(number)

@@ -84,7 +84,8 @@ impl Decoder<'_> {
             kind
         };
         let kind = match self.text.get(at) {
-            None => Kind::End,
+            // As in C, a zero ends the text.
+            None | Some(0) => Kind::End,
             Some(b'{') => single(Kind::ObjectBegin),
             Some(b'}') => single(Kind::ObjectEnd),
             Some(b'[') => single(Kind::ArrayBegin),
@@ -93,6 +94,7 @@ impl Decoder<'_> {
             Some(b',') => single(Kind::Comma),
             Some(b'"') => return self.string(at),
             Some(b'-' | b'0'..=b'9') => return self.number(at),
+            Some(b'+') if self.settings.decode_invalid => return self.number(at),
             Some(_) if self.takes(b"true") => Kind::Boolean(true),
             Some(_) if self.takes(b"false") => Kind::Boolean(false),
             Some(_) if self.takes(b"null") => Kind::Null,
@@ -132,7 +134,7 @@ impl Decoder<'_> {
         let mut out = Vec::new();
         self.at += 1;
         let kind = loop {
-            let Some(byte) = self.text.get(self.at).copied() else {
+            let Some(byte) = self.text.get(self.at).copied().filter(|byte| *byte != 0) else {
                 break Kind::Error("unexpected end of string");
             };
             match byte {

@@ -82,12 +82,17 @@ impl Encoder<'_> {
         }
     }
 
-    /// The largest index, if all keys are indexes.
+    /// The largest index, if all keys are indexes. One beyond 32 bits is none at all, as in C on x86.
     fn array_length(&self, table: &Table) -> mlua::Result<Option<i64>> {
         let (mut most, mut items) = (0, 0);
         for pair in table.pairs::<Value, Value>() {
             match pair?.0 {
-                Value::Integer(key) if key >= 1 => (most, items) = (key.max(most), items + 1),
+                Value::Integer(key) if key >= 1 => {
+                    items += 1;
+                    if key > most {
+                        most = i64::from(i32::try_from(key).unwrap_or(i32::MIN));
+                    }
+                }
                 _ => return Ok(None),
             }
         }
