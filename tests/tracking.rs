@@ -52,8 +52,10 @@ fn exec(db: &Db) {
     }
 }
 
+type Way = (&'static str, fn(&Db));
+
 /// Ways to change the key `k`, each through another handle or kind of call.
-const WAYS: [(&str, fn(&Db)); 14] = [
+const WAYS: [Way; 14] = [
     ("SET", |db| db.set(b"k", b"1").unwrap()),
     ("APPEND", |db| drop(db.append(b"k", b"1"))),
     ("MSET", |db| db.mset(&[(&b"k"[..], &b"1"[..]), (b"l", b"2")]).unwrap()),
@@ -68,7 +70,7 @@ const WAYS: [(&str, fn(&Db)); 14] = [
     }),
     ("by name", |db| drop(command(db, "SET k v EX 100"))),
     ("a pipeline", |db| {
-        drop(db.pipeline(&[vec![&b"INCR"[..], b"n"], vec![b"DEL", b"k"]]).unwrap())
+        drop(db.pipeline(&[vec![&b"INCR"[..], b"n"], vec![b"DEL", b"k"]]).unwrap());
     }),
     ("another session", |db| drop(run(&mut db.session(), "SET k s"))),
     ("EXEC of another session", exec),

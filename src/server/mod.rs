@@ -50,7 +50,6 @@ mod transaction;
 mod transaction_queue;
 mod walk_words;
 
-pub use crate::sync::background::give_way;
 pub use commands::process_bytes;
 pub(crate) use commands::upkeep_reply;
 pub use log::Log;
@@ -58,3 +57,8 @@ pub use running::{RunningServer, ServerConfig, tls_parameters};
 pub(crate) use sharing::socket_in;
 pub use stream::Listener;
 pub(crate) use walk_words::{entries_of, words_of};
+
+/// Makes the calling thread, one of the program's own that works in the background, give way to others.
+pub fn give_way() {
+    crate::sync::background::give_way();
+}

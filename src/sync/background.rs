@@ -16,7 +16,7 @@ const SLICE_NS: u64 = 20_000_000;
 /// Makes the calling thread give way to threads that wake up, and never interrupt them by waking up
 /// itself. Does nothing where the system has no such thing, or does not allow it.
 #[cfg(all(target_os = "linux", not(miri)))]
-pub fn give_way() {
+pub(crate) fn give_way() {
     let size = u32::try_from(size_of::<libc::sched_attr>()).unwrap_or(0);
     // SAFETY: a struct of integers.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
@@ -35,21 +35,20 @@ pub fn give_way() {
 
 /// Does nothing on this system.
 #[cfg(not(all(target_os = "linux", not(miri))))]
-pub fn give_way() {}
+pub(crate) fn give_way() {}
 
 #[cfg(all(test, target_os = "linux", not(any(miri, loom, shuttle))))]
 mod tests {
-    /// The policy of the calling thread, as the system shows it.
-    fn policy() -> i32 {
-        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
-        let after_the_name = stat.rsplit_once(") ").unwrap().1;
-        after_the_name.split(' ').nth(38).unwrap().parse().unwrap()
-    }
-
     #[test]
     fn a_thread_that_gives_way_is_a_batch_of_its_own() {
+        // The policy of the calling thread, as the system shows it.
+        let policy = || -> i32 {
+            let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+            let after_the_name = stat.rsplit_once(") ").unwrap().1;
+            after_the_name.split(' ').nth(38).unwrap().parse().unwrap()
+        };
         let before = policy();
-        let given_way = || {
+        let given_way = move || {
             super::give_way();
             policy()
         };
