@@ -150,5 +150,6 @@ fn a_server_can_be_watched() {
     let Some(redis) = Redis::start(&scratch, "a", "tools::inspect::watch") else { return };
     let seen = ok(&["watch", &redis.url(), "--count", "2", "--interval", "0.1"]);
     assert!(seen.contains("operations/s") && seen.contains("round trip"), "{seen}");
-    assert_eq!(run(&["watch", &scratch.arg("nowhere")]).code, 2);
+    assert_eq!(run(&["watch", &scratch.arg("nowhere")]).code, 1, "there is no store");
+    assert_eq!(run(&["watch", &scratch.arg("nowhere:port")]).code, 2, "nor is this an address");
 }
