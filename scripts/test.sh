@@ -232,7 +232,7 @@ CARGO_TARGET_DIR=$TARGET/core CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DE
 # What a server needs, but no Lua; the dependencies of both are in one directory.
 CARGO_TARGET_DIR=$TARGET/core CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=0 \
     cargo_suite "the library with a server and without scripts" \
-    -p lsmkv --no-default-features --features server,remote,tls --lib --test c_abi
+    -p lsmkv --no-default-features --features server,remote,tls --test c_abi
 # The lock-free parts in every order of their threads. A build of its own, of about a minute.
 CARGO_TARGET_DIR=$TARGET/loom RUSTFLAGS="--cfg loom" CARGO_PROFILE_DEV_OPT_LEVEL=1 \
     CARGO_PROFILE_DEV_DEBUG=0 cargo_suite "the models of loom" --test schedules
