@@ -30,6 +30,9 @@ const DOCUMENT_BYTES: usize = 20_000;
 const LIBRARY: &str = "#!lua name=golden\nredis.register_function{function_name='answer', \
                        flags={'no-writes'}, callback=function() return 42 end}";
 
+/// Without scripts a store with functions opens all the same, and all else is there.
+const RUNS_SCRIPTS: bool = cfg!(feature = "scripting");
+
 /// A member of the collections is written by part `i % 3`. The part after it removes a quarter.
 fn is_removed(i: u32) -> bool {
     matches!(i % 12, 0 | 1)
@@ -79,7 +82,9 @@ fn write(db: &Db, part: u32) {
     match part {
         FIRST => {
             db.set(b"document", &large(DOCUMENT_BYTES)).unwrap();
-            db.function_load(LIBRARY, false).unwrap();
+            if RUNS_SCRIPTS {
+                db.function_load(LIBRARY, false).unwrap();
+            }
             run(&db.select(2).unwrap(), "SET swapped 2");
             (0..200).for_each(|i| _ = run(db, &format!("HSET replaced field:{i} {i}")));
         }
@@ -105,7 +110,9 @@ fn check(db: &Db) {
     assert_eq!(ask(&db.select(3).unwrap(), "GET swapped"), "2");
     assert_eq!(ask(&db.select(2).unwrap(), "DBSIZE"), "0");
     assert_eq!(ask(&db.select(9).unwrap(), "DBSIZE"), "0");
-    assert_eq!(ask(db, "FCALL_RO answer 0"), "42");
+    if RUNS_SCRIPTS {
+        assert_eq!(ask(db, "FCALL_RO answer 0"), "42");
+    }
     assert_eq!(db.check().unwrap(), [""; 0]);
 }
 
@@ -242,8 +249,9 @@ fn options_to_write() -> Options {
     Options { table_bytes: 4 << 10, inline_max_bytes: 4 << 10, chunk_bytes: 1 << 10, ..options() }
 }
 
-/// The disk in the middle of the last merge of the first life.
-fn first_life() -> MemFs {
+/// The disk in the middle of the last merge of the first life; `None` if the threads of the store had
+/// merged everything before its disk became small.
+fn first_life() -> Option<MemFs> {
     let fs = MemFs::new();
     fs.set_capacity(64 << 20);
     let db = open(&fs, options_to_write());
@@ -263,8 +271,7 @@ fn first_life() -> MemFs {
         }
     });
     db.compact().unwrap();
-    let taken = seen.lock().unwrap().take();
-    taken.expect("a merge in pieces")
+    seen.lock().unwrap().take()
 }
 
 /// Lets the second life write the last part, and returns its disk.
@@ -309,10 +316,12 @@ fn a_store_of_the_whole_format_of_today_opens_holds_what_was_written_and_goes_on
 #[test]
 fn make_golden_stores_of_today() {
     for (name, closed) in STORES {
-        let fs = second_life(&first_life(), closed);
+        let first = (0..20).find_map(|_| first_life()).expect("a merge in pieces");
+        let fs = second_life(&first, closed);
         let scratch = tempfile::tempdir().unwrap();
         export(&fs, scratch.path());
-        if let Some(target) = std::env::var_os("LSMKV_MAKE_GOLDEN") {
+        // The stores that are kept have functions.
+        if let Some(target) = std::env::var_os("LSMKV_MAKE_GOLDEN").filter(|_| RUNS_SCRIPTS) {
             copy_files(scratch.path(), &Path::new(&target).join(name));
         }
         opens_and_goes_on(scratch.path());
