@@ -30,9 +30,19 @@ thread_local! {
     static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
 }
 
+/// Ends the log of the thread, also after a panic.
+struct Recording;
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        LOG.take();
+    }
+}
+
 /// Runs `work` and returns what its scripts have called.
 pub(crate) fn record<T>(work: impl FnOnce() -> T) -> (T, ScriptSteps) {
     LOG.with_borrow_mut(|log| *log = Some(Log::default()));
+    let _recording = Recording;
     let result = work();
     (result, LOG.take().map_or_else(Vec::new, |log| log.scripts))
 }
@@ -97,5 +107,17 @@ mod tests {
             forget();
         });
         assert!(scripts.is_empty());
+    }
+
+    #[test]
+    fn a_panic_ends_the_log() {
+        let recorded = || {
+            record(|| {
+                begin(false);
+                panic!("in a script");
+            })
+        };
+        std::panic::catch_unwind(recorded).unwrap_err();
+        assert!(LOG.take().is_none());
     }
 }

@@ -12,19 +12,26 @@ use crate::engine::entry::Sequence;
 use crate::engine::handle::Engine;
 use crate::engine::reader::{Reader, Snapshot};
 use crate::engine::view::View;
+use crate::engine::write_stall::fullest_level0;
 use crate::error::Result;
 
 impl Core {
-    /// Whether readers hold more memory than a full set of memtables beside those of the view.
-    fn holds_much(&self) -> bool {
-        self.held.bytes() > self.limits.write_buffer
+    /// Whether a lasting reader should hold tables alone: readers hold more memory than a full set of
+    /// memtables beside those of the view, and a flush now would not end in the stop of writers.
+    fn should_flush_for_readers(&self) -> bool {
+        if self.held.bytes() <= self.limits.write_buffer || self.space.is_full() {
+            return false;
+        }
+        let view = self.view.load();
+        view.immutable.len() < self.limits.immutable_sets
+            && fullest_level0(&view) < self.limits.level0_slow
     }
 }
 
 impl Engine {
     /// A reader at the newest commit whose user decides how long he holds it.
     pub fn lasting_reader(&self) -> Result<Reader> {
-        match self.core.holds_much() {
+        match self.core.should_flush_for_readers() {
             true => self.snapshot()?.lasting_reader(),
             false => self.reader(),
         }
@@ -34,7 +41,7 @@ impl Engine {
 impl Snapshot {
     /// A reader of the snapshot whose user decides how long he holds it. It outlives the snapshot.
     pub fn lasting_reader(&self) -> Result<Reader> {
-        if self.core.holds_much() {
+        if self.core.should_flush_for_readers() {
             // Without space, or beside a writer, the reader holds the memtables.
             let _ = self.core.flush_memtables();
         }

@@ -15,9 +15,9 @@ use crate::sync::Instant;
 const POLL: Duration = Duration::from_millis(50);
 
 /// A writer that frees space gives up once nothing has come of work for it for this long: when nothing
-/// works for it at the moment, and when something does.
+/// works for it at the moment, and when something does: a slow disk takes long for one table.
 const GIVE_UP: Duration = Duration::from_secs(2);
-const GIVE_UP_BESIDE_WORK: Duration = Duration::from_secs(10);
+const GIVE_UP_BESIDE_WORK: Duration = Duration::from_secs(30);
 
 /// Bytes of a log segment that a group of one record cannot use.
 const SEGMENT_OVERHEAD: u64 = 256;
@@ -194,6 +194,6 @@ impl Core {
 }
 
 /// The largest number of level-0 files of any tree.
-fn fullest_level0(view: &View) -> usize {
+pub(super) fn fullest_level0(view: &View) -> usize {
     view.version.trees.iter().map(|levels| levels.level(0).len()).max().unwrap_or(0)
 }

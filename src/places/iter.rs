@@ -124,10 +124,10 @@ impl SharedIter {
 impl Walk {
     fn next(&mut self) -> Result<Option<KeyEntry>> {
         self.keeper.store().check_open()?;
-        if self.page.is_empty() && self.end.is_none() {
+        while self.page.is_empty() && self.end.is_none() {
             match self.fetch() {
-                Ok(page) if page.is_empty() => self.end = Some(Ok(())),
-                Ok(page) => self.page = page.into(),
+                Ok(Some(page)) => self.page = page.into(),
+                Ok(None) => self.end = Some(Ok(())),
                 Err(error) => self.end = Some(Err(error)),
             }
         }
@@ -137,11 +137,16 @@ impl Walk {
         }
     }
 
-    fn fetch(&self) -> Result<Vec<KeyEntry>> {
+    /// The next page, which may be empty; `None` at the end.
+    fn fetch(&self) -> Result<Option<Vec<KeyEntry>>> {
         let number = self.number.as_bytes();
         let argv: [&[u8]; 5] = [b"LSMKV.SHARED", b"NEXT", number, PAGE_ITEMS, PAGE_BYTES];
         let page = self.keeper.with(Kept::Walk, |line| line.ask(&argv, None))?;
-        entries_of(page).ok_or_else(|| Error::new(ErrorKind::Io, "the holder sent no page of keys"))
+        if matches!(page, Reply::Nil) {
+            return Ok(None);
+        }
+        let none = || Error::new(ErrorKind::Io, "the holder sent no page of keys");
+        entries_of(page).map(Some).ok_or_else(none)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::commands::entry::Entry;
 use crate::commands::{Reply, ReplyBuilder, ReplySink};
 use crate::error::{Error, ErrorKind};
 
-/// How long the end of something that is kept may take: the end of the connection ends it too.
+/// How long the end of the last thing that is kept may take: the end of the connection ends it too.
 const END_LIMIT: Duration = Duration::from_millis(200);
 
 /// The connection.
@@ -63,7 +63,9 @@ impl Line {
 
     /// Tells the holder to end something that it keeps.
     pub(crate) fn end(&mut self, argv: &[&[u8]]) -> Outcome<()> {
-        self.ask(argv, Some(Wait::AtMost(END_LIMIT)))?;
+        // Other handles need the connection if more is kept.
+        let limit = (self.kept <= 1).then_some(Wait::AtMost(END_LIMIT));
+        self.ask(argv, limit)?;
         self.kept = self.kept.saturating_sub(1);
         Ok(())
     }

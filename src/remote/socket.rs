@@ -5,6 +5,7 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -164,16 +165,42 @@ fn addresses(host: &str, port: u16, limit: Duration) -> io::Result<Vec<SocketAdd
     within(limit, move || Ok((host.as_str(), port).to_socket_addrs()?.collect()))
 }
 
+/// The most threads that wait for the system's resolver.
+const MOST_RESOLVERS: usize = 32;
+
+/// Their number now.
+static RESOLVERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts a thread that waits for the resolver.
+struct Resolver;
+
+impl Resolver {
+    fn begin() -> Option<Self> {
+        let counted = Self;
+        (RESOLVERS.fetch_add(1, Relaxed) < MOST_RESOLVERS).then_some(counted)
+    }
+}
+
+impl Drop for Resolver {
+    fn drop(&mut self) {
+        RESOLVERS.fetch_sub(1, Relaxed);
+    }
+}
+
 /// Does work that has no limit of its own, as a question to the system's resolver, on another thread.
-/// When the time is over, that one ends unheard.
+/// When the time is over, that one ends unheard. While many such threads are left, there are no more.
 fn within<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
+    let Some(resolver) = Resolver::begin() else {
+        return Err(io::Error::new(io::ErrorKind::TimedOut, "the resolver does not answer"));
+    };
     let (sender, done) = mpsc::channel();
     crate::sync::spawn("lsmkv-resolver", move || {
         // Nobody listens any more once the time is over.
         let _ = sender.send(work());
+        drop(resolver);
     })?;
     done.recv_timeout(limit).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }

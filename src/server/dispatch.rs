@@ -44,7 +44,11 @@ pub(crate) fn dispatch(
     let queued = take_shown(client, entry, monitored);
     let mut called = ScriptSteps::new();
     let mut writer = Writer::with_limit(out, client.protocol, &limit);
-    if entry.is_some_and(|entry| entry.name == "get") && !client.monitors {
+    // A long reply reads at a snapshot, and a transaction has none.
+    if entry.is_some_and(|entry| entry.name == "get")
+        && !client.monitors
+        && !client.held.has_transaction()
+    {
         writer = writer.leaving_out_long();
     }
     match entry {
@@ -101,7 +105,7 @@ pub(crate) fn dispatch(
 /// the reply of another GET.
 fn begin_long_reply(server: &Server, client: &mut Client, argv: &[&[u8]], out: &mut Vec<u8>) {
     let key = argv.get(1).copied().unwrap_or_default();
-    match LongReply::begin(client.session.db(), key, out) {
+    match LongReply::begin(client.session.db(), key, server.now_ms(), out) {
         Ok(Some(reply)) => client.long_reply = Some(reply),
         Ok(None) => {
             let mut writer = Writer::new(out, client.protocol);

@@ -63,6 +63,11 @@ impl Held {
         self.view.as_ref()?.transaction.clone()
     }
 
+    /// Whether commands of the session run in a transaction.
+    pub(crate) fn has_transaction(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.transaction.is_some())
+    }
+
     /// Keeps a walk and returns its number.
     pub(crate) fn add_walk(&mut self, walk: KeyIter) -> Result<u64> {
         if self.walks.len() >= MOST_WALKS {

@@ -61,10 +61,19 @@ impl SlowScripts {
     }
 }
 
-/// Counts a thread until it ends.
-struct Running(Arc<AtomicUsize>);
+/// Room for a thread, until it ends.
+pub(crate) struct ThreadPermit(Arc<AtomicUsize>);
 
-impl Drop for Running {
+impl ThreadPermit {
+    /// Takes room for a thread, if there is any.
+    pub(crate) fn take(server: &Server) -> Option<Self> {
+        let running = &server.slow_scripts.running;
+        let permit = Self(Arc::clone(running));
+        (running.fetch_add(1, Relaxed) < MAX_THREADS).then_some(permit)
+    }
+}
+
+impl Drop for ThreadPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
@@ -95,13 +104,7 @@ pub(crate) fn run_script(
     });
 }
 
-/// Whether [`run_on_thread`] would find a thread now.
-pub(crate) fn has_thread(server: &Server) -> bool {
-    server.slow_scripts.running.load(Relaxed) < MAX_THREADS
-}
-
-/// Runs work that may take long on a thread of its own, while its client is blocked. A transaction of
-/// the client goes on at least as long: to end it the loop would have to wait for the work.
+/// Runs work that may take long on a thread of its own, while its client is blocked.
 pub(crate) fn run_on_thread(
     server: &Server,
     client: &mut Client,
@@ -109,11 +112,25 @@ pub(crate) fn run_on_thread(
     out: &mut Writer<'_>,
     work: impl FnOnce(&Db) -> Reply + Send + 'static,
 ) {
-    let slow = &server.slow_scripts;
-    let running = Running(Arc::clone(&slow.running));
-    if slow.running.fetch_add(1, Relaxed) >= MAX_THREADS {
-        return out.error("BUSY too many slow scripts run; try again later. SCRIPT KILL ends one.");
+    match ThreadPermit::take(server) {
+        Some(permit) => run_with(permit, server, client, memory_bytes, out, work),
+        None => {
+            out.error("BUSY too many slow scripts run; try again later. SCRIPT KILL ends one.");
+        }
     }
+}
+
+/// Runs work on the thread of a permit, while its client is blocked. A transaction of the client goes
+/// on at least as long: to end it the loop would have to wait for the work.
+pub(crate) fn run_with(
+    permit: ThreadPermit,
+    server: &Server,
+    client: &mut Client,
+    memory_bytes: usize,
+    out: &mut Writer<'_>,
+    work: impl FnOnce(&Db) -> Reply + Send + 'static,
+) {
+    let slow = &server.slow_scripts;
     let (db, mailboxes) = (client.session.db().clone(), Arc::clone(&server.mailboxes));
     let (to, wait) = (client.info.handle, slow.next_wait.fetch_add(1, Relaxed));
     let transaction = client.held.transaction();
@@ -131,7 +148,7 @@ pub(crate) fn run_on_thread(
                 (Reply::Error(error_text(&error)), Vec::new())
             }
         };
-        drop((transaction, db, running));
+        drop((transaction, db, permit));
         mailboxes.post(to.event_loop, Message::ScriptDone { to, wait, reply, called });
     };
     let spawned = crate::sync::spawn("lsmkv-script", work);

@@ -3,7 +3,7 @@
 //!
 //! A range is a sequence of REVERSE, VALUES, NOFILL, LO key, HI key, PREFIX key and TYPE number. A page
 //! is an array with key, number of the type and value of each entry in turn; the value is nil if it
-//! was not asked for, or the key is no string. The page after the last entry is empty.
+//! was not asked for, or the key is no string. A page may be empty; after the last entry it is nil.
 
 use bytes::Bytes;
 
@@ -56,8 +56,9 @@ pub(crate) fn range_of(words: &[&[u8]]) -> Result<KeyRange> {
     Ok(range)
 }
 
-/// Writes a page.
-pub(crate) fn write_page(entries: Vec<KeyEntry>, sink: &mut dyn ReplySink) {
+/// Writes a page; `None` is the end.
+pub(crate) fn write_page(page: Option<Vec<KeyEntry>>, sink: &mut dyn ReplySink) {
+    let Some(entries) = page else { return sink.nil() };
     sink.head(Head::Array, 3 * entries.len());
     for entry in entries {
         sink.shared_bulk(entry.key);
@@ -135,14 +136,15 @@ mod tests {
                 KeyEntry { key: Bytes::from_static(b"key"), kind, value }
             })
             .collect();
-        let written = |entries: Vec<KeyEntry>| {
+        let written = |page: Option<Vec<KeyEntry>>| {
             ReplyBuilder::collect(|sink| {
-                write_page(entries, sink);
+                write_page(page, sink);
                 Result::Ok(())
             })
         };
-        assert_eq!(entries_of(written(entries.clone()).unwrap()).unwrap(), entries);
-        assert_eq!(entries_of(written(Vec::new()).unwrap()).unwrap(), []);
+        assert_eq!(entries_of(written(Some(entries.clone())).unwrap()).unwrap(), entries);
+        assert_eq!(entries_of(written(Some(Vec::new())).unwrap()).unwrap(), []);
+        assert_eq!(written(None).unwrap(), Reply::Nil);
         let key = || Reply::Bulk("k".into());
         for page in [
             Reply::Nil,

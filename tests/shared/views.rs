@@ -16,6 +16,46 @@ pub(crate) fn try_on(view: &SharedView, line: &str) -> Result<Reply, Error> {
     view.command(&argv)
 }
 
+/// GET of a long string is read at a snapshot, which a transaction does not have.
+#[test]
+fn a_view_of_a_client_reads_a_long_string() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (open(dir.path()), open(dir.path()));
+    let value: Vec<u8> =
+        (0..3u32 << 20).map(|n| n.wrapping_mul(0x9e37_79b9).to_be_bytes()[0]).collect();
+    first.command(&[b"SET", b"long", &value]).unwrap();
+    let (transaction, snapshot) = (second.begin().unwrap(), second.snapshot().unwrap());
+    first.command(&[b"SET", b"long", b"short"]).unwrap();
+    assert_eq!(on(&snapshot, "GET long"), Reply::Bulk(value.clone().into()));
+    on(&transaction, "DEL long");
+    transaction.command(&[b"SETRANGE", b"long", b"0", &value]).unwrap();
+    assert_eq!(on(&transaction, "GET long"), Reply::Bulk(value.into()));
+    assert_eq!(on(&transaction, "EXISTS long"), Reply::Int(1));
+}
+
+/// A page of a walk looks at a limited number of records, and the walk goes on all the same.
+#[test]
+fn an_iterator_of_a_client_finds_the_few_keys_of_a_type_among_many_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (open(dir.path()), open(dir.path()));
+    for from in (0..30_000).step_by(1000) {
+        let keys: Vec<String> = (from..from + 1000).map(|n| format!("key:{n:05}")).collect();
+        let mut argv: Vec<&[u8]> = vec![b"MSET"];
+        argv.extend(keys.iter().flat_map(|key| [key.as_bytes(), b"v"]));
+        first.command(&argv).unwrap();
+    }
+    for key in ["key:12345+", "key:9"] {
+        run(&first, &format!("SADD {key} member"));
+    }
+    let range = KeyRange { kind: Some(Type::Set), ..KeyRange::default() };
+    let mut keys = second.iter(range).unwrap();
+    let mut found = Vec::new();
+    while let Some(entry) = keys.next().unwrap() {
+        found.push(entry.key);
+    }
+    assert_eq!(found, [&b"key:12345+"[..], b"key:9"]);
+}
+
 #[test]
 fn a_transaction_of_a_client_reads_its_writes_and_is_seen_at_its_commit() {
     let dir = tempfile::tempdir().unwrap();

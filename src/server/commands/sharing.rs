@@ -26,7 +26,7 @@ use super::subcommand::Subcommand;
 use super::upkeep::upkeep;
 use crate::commands::{Batch, Head, Reply, ReplySink as _, StoredBatch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::server::scripts::{has_thread, run_on_thread};
+use crate::server::scripts::{ThreadPermit, run_on_thread, run_with};
 use crate::server::session_call::write_failure;
 use crate::server::walk_words::{range_of, write_page};
 use crate::txn::{Db, Ticket, Transaction};
@@ -37,6 +37,8 @@ pub(super) const NAME: &str = "LSMKV.SHARED";
 /// The most entries of a page, and the bytes after which it ends.
 const PAGE_ITEMS: usize = 1024;
 const PAGE_BYTES: usize = 256 << 10;
+/// The most records that a page looks at: others of the event loop wait for it.
+const PAGE_RECORDS: u64 = 8192;
 
 const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand::new("BATCH", 3, 4, batch),
@@ -201,8 +203,8 @@ fn next(call: &mut Call<'_, '_>) {
     let (items, bytes) = (most(3, PAGE_ITEMS), most(4, PAGE_BYTES));
     let number = number(call, 2);
     let walk = number.and_then(|number| call.client.held.walk(number));
-    match walk.and_then(|walk| walk.next_chunk(items, bytes)) {
-        Ok(entries) => write_page(entries, call.out),
+    match walk.and_then(|walk| walk.next_page(items, bytes, PAGE_RECORDS)) {
+        Ok(page) => write_page(page, call.out),
         Err(error) => reply(call, Err(error)),
     }
 }
@@ -220,19 +222,19 @@ fn wait(call: &mut Call<'_, '_>) {
         Ok((ticket, ms)) => (Ticket::from_number(ticket), ms),
         Err(error) => return reply(call, Err(error)),
     };
-    match call.client.session.db().wait(ticket, Some(Duration::ZERO)) {
-        Ok(false) if ms > 0 && has_thread(call.server) => {
-            let limit = Duration::from_millis(ms);
-            run_on_thread(call.server, call.client, 0, call.out, move |db: &Db| {
-                match db.wait(ticket, Some(limit)) {
-                    Ok(is_durable) => Reply::Int(i64::from(is_durable)),
-                    Err(error) => Reply::Error(error.to_line()),
-                }
-            });
+    let is_durable = match call.client.session.db().wait(ticket, Some(Duration::ZERO)) {
+        Ok(is_durable) => is_durable,
+        Err(error) => return reply(call, Err(error)),
+    };
+    let permit = (!is_durable && ms > 0).then(|| ThreadPermit::take(call.server)).flatten();
+    let Some(permit) = permit else { return call.out.integer(i64::from(is_durable)) };
+    let limit = Duration::from_millis(ms);
+    run_with(permit, call.server, call.client, 0, call.out, move |db: &Db| {
+        match db.wait(ticket, Some(limit)) {
+            Ok(is_durable) => Reply::Int(i64::from(is_durable)),
+            Err(error) => Reply::Error(error.to_line()),
         }
-        Ok(is_durable) => call.out.integer(i64::from(is_durable)),
-        Err(error) => reply(call, Err(error)),
-    }
+    });
 }
 
 fn number(call: &Call<'_, '_>, at: usize) -> Result<u64> {

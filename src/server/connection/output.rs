@@ -68,7 +68,7 @@ impl Connection {
             return;
         }
         let Some(reply) = &mut self.client.long_reply else { return };
-        match reply.append(&mut self.output_buffer) {
+        match reply.append(server.now_ms(), &mut self.output_buffer) {
             Ok(()) if !reply.is_done() => {}
             Ok(()) => self.client.long_reply = None,
             Err(error) => {

@@ -26,7 +26,10 @@ impl EventLoop {
         self.next_tick = Instant::now() + TICK;
         // Retries connections that could not be accepted for lack of descriptors.
         (0..self.listeners.len()).for_each(|listener| self.note_waiting(listener));
-        self.unchecked = 0..self.connections.len();
+        // Rounds that take long check fewer than all connections between two ticks.
+        if self.unchecked.is_empty() {
+            self.unchecked = 0..self.connections.len();
+        }
         self.check_memory();
     }
 
@@ -61,6 +64,13 @@ impl EventLoop {
                 let address = &connection.client.info.address;
                 let why = format!("it has not finished the TLS handshake in {handshake_ms} ms");
                 self.server.note_tls_fault(address, ClientFault::Other, &why);
+                connection.client.close_state = CloseState::Now;
+                over.push(slot);
+            } else if client.long_reply.as_ref().is_some_and(|reply| reply.is_stalled(now_ms)) {
+                let (id, address) = (client.id(), &client.info.address);
+                self.server.log.line(&format!(
+                    "client {id} from {address} does not take the rest of a long string and is closed"
+                ));
                 connection.client.close_state = CloseState::Now;
                 over.push(slot);
             } else if limit_ms > 0 && idle > limit_ms && !is_waiting {

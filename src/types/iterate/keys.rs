@@ -125,19 +125,32 @@ impl KeyIter {
     /// The next key; `None` at the end.
     #[expect(clippy::should_implement_trait, reason = "it is there too; this one keeps failing")]
     pub fn next(&mut self) -> Result<Option<KeyEntry>> {
+        let mut records = u64::MAX;
+        self.next_within(&mut records).map(Option::flatten)
+    }
+
+    /// The next key, or `None` in its place once as many records as `records` says were looked at,
+    /// which counts them down. The outer `None` is the end.
+    fn next_within(&mut self, records: &mut u64) -> Result<Option<Option<KeyEntry>>> {
         self.store.engine().check_open()?;
         let (kind, now, cache_fill) = (self.range.kind, self.now, self.range.cache_fill);
         let values =
             Values { store: &self.store, rows: self.rows.as_ref(), space: self.space, cache_fill };
         self.progress.step(|walk| {
-            while walk.advance()? {
+            loop {
+                if *records == 0 {
+                    return Ok(Some(None));
+                }
+                if !walk.advance()? {
+                    return Ok(None);
+                }
+                *records -= 1;
                 let header = Header::decode(walk.value());
                 let header = header.map_err(|why| malformed(user_key(walk), why))?;
                 if !header.expired(now) && kind.is_none_or(|kind| kind == header.kind) {
-                    return values.entry(walk, header.kind).map(Some);
+                    return values.entry(walk, header.kind).map(|entry| Some(Some(entry)));
                 }
             }
-            Ok(None)
         })
     }
 
@@ -145,6 +158,24 @@ impl KeyIter {
     /// Empty at the end.
     pub fn next_chunk(&mut self, max_items: usize, max_bytes: usize) -> Result<Vec<KeyEntry>> {
         chunk_of_keys(max_items, max_bytes, || KeyIter::next(self))
+    }
+
+    /// Like [`KeyIter::next_chunk`], but looks at `records` records at most, of keys that the range
+    /// leaves out or that are expired among others. Such a chunk may be empty; `None` is the end.
+    #[cfg(feature = "server")]
+    pub(crate) fn next_page(
+        &mut self,
+        max_items: usize,
+        max_bytes: usize,
+        mut records: u64,
+    ) -> Result<Option<Vec<KeyEntry>>> {
+        let mut has_ended = false;
+        let page = chunk_of_keys(max_items, max_bytes, || {
+            let next = self.next_within(&mut records)?;
+            has_ended = next.is_none();
+            Ok(next.flatten())
+        })?;
+        Ok((!page.is_empty() || !has_ended).then_some(page))
     }
 }
 
@@ -202,6 +233,22 @@ impl Iterator for KeyIter {
 mod tests {
     use super::*;
     use crate::options::Options;
+
+    #[cfg(feature = "server")]
+    #[test]
+    fn a_page_looks_at_so_many_records_and_the_end_is_told_apart() {
+        let db = Db::open(":memory:", Options::default()).unwrap();
+        (0..100).for_each(|n: u32| db.set(&n.to_be_bytes(), b"v").map(drop).unwrap());
+        db.sadd(b"set", &[b"m"]).unwrap();
+        let range = KeyRange { kind: Some(Type::Set), ..KeyRange::default() };
+        let mut keys = db.iter(range).unwrap();
+        let mut pages = Vec::new();
+        while let Some(page) = keys.next_page(10, 1000, 30).unwrap() {
+            pages.push(page.len());
+        }
+        assert_eq!(pages, [0, 0, 0, 1]);
+        assert!(keys.next_page(10, 1000, 30).unwrap().is_none());
+    }
 
     #[test]
     fn a_walk_inside_a_write_sees_what_that_has_written_and_deleted_both_ways() {
