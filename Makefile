@@ -219,6 +219,7 @@ memory-serve:
 		$(CARGO) test --release -p lsmkv-cli --test server memory_is_bounded -- --nocapture
 torture-full-disk:
 	LSMKV_FULL_DISK_MB=300 LSMKV_FULL_DISK_KILLS=$(or $(N),100) $(LONG) full_disk
+	LSMKV_FULL_FROM=all $(LONG) disk_full_from
 # Clusters of Redis and of Valkey whose slots move and whose primaries die under load, N times each: half
 # a minute a time.
 cluster: setup
