@@ -147,6 +147,26 @@ fn a_reader_that_holds_tables_delays_deletes_and_no_more() {
     }
 }
 
+/// A merge waited a second for the reader and then went on, piece by piece, until the reserve was used
+/// up, log segments included. A busy machine took that long for the deletes, and they were refused.
+#[test]
+fn a_reader_that_holds_tables_for_long_leaves_the_reserve_to_deletes() {
+    let mut disk = Disk::filled(3 * MIB, &options(1));
+    let reader = disk.engine.reader().unwrap();
+    disk.delete_share(40);
+    // A merge that goes on makes a step a second.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut merges = u64::MAX;
+    while std::mem::replace(&mut merges, disk.engine.stats().merges) != merges {
+        assert!(Instant::now() < deadline, "{merges} merges, and no end");
+        std::thread::sleep(Duration::from_millis(2500));
+    }
+    disk.delete_share(40);
+    drop(reader);
+    disk.work_resumes(Duration::from_secs(5));
+    disk.check("after writes came back");
+}
+
 /// Someone restarts a store again and again while the disk is full.
 #[test]
 fn opens_on_a_full_disk_do_not_make_it_fuller() {
