@@ -219,6 +219,7 @@ memory-serve:
 		$(CARGO) test --release -p lsmkv-cli --test server memory_is_bounded -- --nocapture
 torture-full-disk:
 	LSMKV_FULL_DISK_MB=300 LSMKV_FULL_DISK_KILLS=$(or $(N),100) $(LONG) full_disk
+	LSMKV_FULL_FROM=all $(LONG) disk_full_from
 # Clusters of Redis and of Valkey whose slots move and whose primaries die under load, N times each: half
 # a minute a time.
 cluster: setup
@@ -264,8 +265,9 @@ fuzz:
 	TARGET=$(TARGET) CARGO="$(CARGO)" N=$(or $(N),10000000) SECONDS_EACH=$(or $(SECONDS_EACH),600) \
 		scripts/fuzz.sh $(TARGETS)
 
-# Licences, sources, versions and advisories of dependencies, by cargo-deny and deny.toml. Advisories
-# need a network. CI runs scripts/licences.py instead, since compiling cargo-deny takes minutes.
+# Licences, sources, bans (duplicate versions, requirements of any version, banned crates) and advisories
+# of dependencies, by cargo-deny and deny.toml. Advisories need a network. CI runs scripts/licences.py
+# instead, which checks all but advisories by the same file, since compiling cargo-deny takes minutes.
 deny:
 	command -v cargo-deny >/dev/null || $(CARGO) install cargo-deny --locked
 	$(CARGO) deny --workspace check licenses bans sources

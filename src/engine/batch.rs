@@ -16,6 +16,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::io::codec::{Reader, put_bytes};
 
 const HEADER: usize = 8;
+/// Largest size of a put beside key and value.
+const MAX_PUT_HEAD: usize = 1 + 10 + 10;
 /// The most trees that a store has.
 pub(crate) const MAX_TREES: usize = 64;
 /// Number of trees whose last change is tracked separately.
@@ -122,6 +124,8 @@ impl Batch {
     }
 
     fn push_put(&mut self, tree: TreeId, kind: EntryKind, key: &[u8], value: &[u8]) {
+        // At once: a value after a huge key would double the buffer.
+        self.bytes.reserve(key.len() + value.len() + MAX_PUT_HEAD);
         self.push(tree, kind, key);
         put_bytes(&mut self.bytes, value);
         self.longest_value = self.longest_value.max(value.len());

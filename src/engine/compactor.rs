@@ -1,8 +1,7 @@
 //! Runs the compactions that the picker plans: one at a time per compaction thread.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
 use crate::engine::batch::TreeId;
 use crate::engine::compaction::merge::{Merge, MergeEnd, MergeStats};
@@ -21,7 +20,6 @@ use crate::engine::snapshot::SnapshotPin;
 use crate::engine::sstable::CacheFill;
 use crate::engine::version::{FileMeta, LEVELS, Levels, TableFile, VersionEdit};
 use crate::error::Result;
-use crate::sync::Instant;
 
 /// A plan and the tree it is for. Its files are busy until the job is dropped.
 struct CompactionJob<'a> {
@@ -45,9 +43,6 @@ type AddedTable = (TreeId, u8, FileMeta);
 
 /// Space that a merge may take beyond that of its inputs.
 const PIECE_SLACK_BYTES: u64 = 1 << 20;
-
-/// How long a merge in pieces waits for others to let go of what a piece has replaced.
-const LONGEST_WAIT_FOR_INPUTS: Duration = Duration::from_secs(1);
 
 /// A table is finished once it overlaps this many table sizes in the level below its own.
 const OVERLAP_TABLES: u64 = 10;
@@ -76,9 +71,11 @@ impl Engine {
 }
 
 impl Core {
-    /// Runs the most urgent compaction; `false` if none is due.
+    /// Runs the most urgent compaction; `false` if none is due. Fails with `Full` while that has to
+    /// wait for readers: writers that wait for it must know.
     pub(crate) fn compact_once(&self) -> Result<bool> {
         match self.next_job(|_| true) {
+            Some(job) if self.would_use_up_reserve(&job.plan) => Err(self.space.full_error()),
             Some(job) => {
                 let ran = self.run(job, false);
                 if let Err(error) = &ran
@@ -232,7 +229,7 @@ impl Core {
     }
 
     /// Whether the result of a merge may not fit beside its inputs.
-    fn lacks_space_for(&self, plan: &Plan) -> bool {
+    pub(crate) fn lacks_space_for(&self, plan: &Plan) -> bool {
         let within_level0 = matches!(plan, Plan::Merge { output_level: 0, .. });
         let needed = plan.input_bytes().saturating_add(PIECE_SLACK_BYTES);
         let known = self.space.free().is_some();
@@ -264,38 +261,8 @@ impl Core {
         Ok(())
     }
 
-    /// Waits while the reserve is short of what others still hold of the inputs that a piece of a
-    /// merge has replaced. Otherwise a thread that reads, or is kept from running, for the time of a
-    /// few pieces makes the merge use up the reserve. What is held for longer is not waited for.
-    fn wait_for_inputs(
-        &self,
-        tree: usize,
-        numbers: &[(usize, HashSet<FileNumber>)],
-        before: Vec<Weak<TableFile>>,
-    ) -> Result<()> {
-        let present = self.present_files(tree, numbers);
-        let is_present = |file: &Weak<TableFile>| {
-            let mut files = present.iter().flat_map(|(_, files)| files);
-            files.any(|present| std::ptr::eq(Arc::as_ptr(present), file.as_ptr()))
-        };
-        let mut replaced: Vec<_> = before.into_iter().filter(|file| !is_present(file)).collect();
-        drop(present);
-        let is_held = |file: &Weak<TableFile>| file.strong_count() > 0;
-        replaced.retain(is_held);
-        if replaced.is_empty() || self.space.reserve.is_complete() {
-            return Ok(());
-        }
-        let since = Instant::now();
-        while replaced.iter().any(is_held) && since.elapsed() < LONGEST_WAIT_FOR_INPUTS {
-            self.stop_if_asked()?;
-            crate::sync::thread::sleep(Duration::from_millis(1));
-        }
-        self.note_space();
-        Ok(())
-    }
-
     /// The files of these numbers that are still in their levels, as they are now.
-    fn present_files(
+    pub(crate) fn present_files(
         &self,
         tree: usize,
         numbers: &[(usize, HashSet<FileNumber>)],
@@ -418,7 +385,10 @@ impl Core {
             // A drop comes before any other step and takes no time.
             Plan::Drop { .. } => true,
         };
-        if urgent && let Some(job) = self.next_job(from_level0) {
+        if urgent
+            && let Some(job) = self.next_job(from_level0)
+            && !self.would_use_up_reserve(&job.plan)
+        {
             self.activity.preemptions.add(1);
             self.run(job, true)?;
         }

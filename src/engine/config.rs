@@ -76,8 +76,11 @@ impl Limits {
         };
         // One set is filled while the others wait to be flushed.
         let buffers = write_buffer.saturating_mul(IMMUTABLE_SETS as u64 + 1);
+        // What flushes, merges, the log and answers work with.
+        let work = options.memory_budget / 32;
+        let used = buffers.saturating_add(work);
         let table_memory = match options.block_cache {
-            0 => options.memory_budget.saturating_sub(buffers).max(options.memory_budget / 8),
+            0 => options.memory_budget.saturating_sub(used).max(options.memory_budget / 8),
             bytes => bytes,
         };
         Self {

@@ -16,6 +16,7 @@ use crate::engine::entry::Sequence;
 use crate::engine::files::FileNumbers;
 use crate::engine::hash::HashSeed;
 use crate::engine::health::Health;
+use crate::engine::held_inputs::HeldInputs;
 use crate::engine::log_tail::LogTail;
 use crate::engine::memtable::HeldMemtables;
 use crate::engine::snapshot::Sequences;
@@ -63,6 +64,7 @@ pub(crate) struct Core {
     pub(crate) manifest: Mutex<Option<Manifest>>,
     pub(crate) view: Arc<PublishedView>,
     pub(crate) held: HeldMemtables,
+    pub(crate) held_inputs: HeldInputs,
     pub(crate) committer: Committer,
     pub(crate) work: BackgroundWork,
     pub(crate) closed: AtomicBool,

@@ -32,6 +32,7 @@ mod garbage_estimator;
 mod handle;
 pub mod hash;
 pub mod health;
+mod held_inputs;
 
 pub mod iter;
 mod lasting_reader;

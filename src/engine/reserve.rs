@@ -111,6 +111,12 @@ impl Reserve {
         SLOTS.iter().zip(&*held).any(|((of, _), held)| *of == role && *held > 0)
     }
 
+    /// Whether every file for `role` is there.
+    pub fn has_all(&self, role: ReserveRole) -> bool {
+        let held = self.held.lock();
+        SLOTS.iter().zip(&*held).all(|((of, _), held)| *of != role || *held > 0)
+    }
+
     /// Says how large a manifest may become. Takes effect when the slot is next filled.
     pub fn expect_manifest(&self, first_record: u64) {
         // In steps, so that it does not change with every open.

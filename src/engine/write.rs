@@ -34,8 +34,10 @@ impl Engine {
         let log = self.core.writable()?;
         self.core.check_batch(batch)?;
         let frees_space = options.frees_space;
-        if !frees_space && self.core.space.is_full() {
-            // The leader may be a delete that waits for space.
+        let has_threads = self.core.options.background_threads > 0;
+        if !frees_space && has_threads && self.core.space.is_full() {
+            // The leader may be a delete that waits for space. In a store without threads none waits,
+            // and the leader does the work that frees space.
             self.core.space.reconsider()?;
         }
         self.core.committer.commit(batch, frees_space, |lead, batches| {

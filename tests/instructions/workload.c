@@ -17,6 +17,9 @@
 
 enum { KEYS = 4000, SMALL = 100, LARGE = 5000, STEP = 100, NAME = 16, VALUE = 64 };
 
+/* Commands in one call, and the bytes of the longest of them. */
+enum { PIPELINE = 16, COMMAND = 128 };
+
 /* Lengths of fields, members and elements. A collection of 100 narrow ones is packed in its record,
  * one of 100 wide ones is not. */
 enum { NARROW = 4, WIDE = 24 };
@@ -28,6 +31,13 @@ static char narrow[SMALL][NARROW + 1];
 static char wide[LARGE][WIDE + 1];
 static char fresh[LARGE][WIDE + 1];
 static char value[VALUE];
+
+/* Commands that run in one call, packed for lsmkv_command_packed. */
+struct packed {
+    char bytes[PIPELINE * COMMAND];
+    size_t len;
+};
+static struct packed packed_gets[KEYS / PIPELINE], packed_sets[KEYS / PIPELINE];
 
 static void check(lsmkv_status status) {
     if (status != LSMKV_OK) {
@@ -42,6 +52,28 @@ static void make_names(void) {
     for (int i = 0; i < LARGE; i++) snprintf(wide[i], sizeof wide[i], "member:%017d", i);
     for (int i = 0; i < LARGE; i++) snprintf(fresh[i], sizeof fresh[i], "member:%016d+", i);
     memset(value, 'v', sizeof value);
+}
+
+static void pack_number(struct packed *to, uint32_t number) {
+    for (int i = 0; i < 4; i++) to->bytes[to->len++] = (char)(number >> (8 * i));
+}
+static void pack(struct packed *to, const char *data, uint32_t len) {
+    pack_number(to, len);
+    memcpy(to->bytes + to->len, data, len);
+    to->len += len;
+}
+
+static void make_pipelines(void) {
+    for (int i = 0; i < KEYS; i++) {
+        struct packed *get = &packed_gets[i / PIPELINE], *set = &packed_sets[i / PIPELINE];
+        pack_number(get, 2);
+        pack(get, "GET", 3);
+        pack(get, keys[i], NAME);
+        pack_number(set, 3);
+        pack(set, "SET", 3);
+        pack(set, keys[i], NAME);
+        pack(set, value, VALUE);
+    }
 }
 
 static lsmkv_slice slice(const char *data, size_t len) {
@@ -140,6 +172,22 @@ static void get(int i) {
     lsmkv_buf_release(&out);
 }
 static void set(int i) { check(lsmkv_set(db, K(i), V, &err)); }
+
+/* Sixteen commands in one call, and sixteen writes in one batch. */
+static void run_packed(const struct packed *commands) {
+    lsmkv_reply *reply;
+    check(lsmkv_command_packed(db, commands->bytes, commands->len, &reply, &err));
+    release(reply, PIPELINE);
+}
+static void pipeline_gets(int i) { run_packed(&packed_gets[i % (KEYS / PIPELINE)]); }
+static void pipeline_sets(int i) { run_packed(&packed_sets[i % (KEYS / PIPELINE)]); }
+static void batch_sets(int i) {
+    lsmkv_db *batch;
+    check(lsmkv_batch(db, 0, &batch, &err));
+    for (int n = 0; n < PIPELINE; n++) check(lsmkv_set(batch, K(i * PIPELINE + n), V, &err));
+    check(lsmkv_commit(batch, &err));
+    check(lsmkv_close(batch, &err));
+}
 
 static void hset_small(int i) {
     int64_t added;
@@ -274,6 +322,9 @@ static const struct measured {
     {"get", MEMTABLE, strings, get, SINGLE},
     {"get_in_table", TABLE, strings, get, SINGLE},
     {"set", MEMTABLE, no_data, set, SINGLE},
+    {"get_16_pipelined", MEMTABLE, strings, pipeline_gets, RANGE},
+    {"set_16_pipelined", MEMTABLE, no_data, pipeline_sets, RANGE},
+    {"set_16_in_a_batch", MEMTABLE, no_data, batch_sets, RANGE},
     {"hset", MEMTABLE, small_hash, hset_small, SINGLE},
     {"hset_large", TABLE, large_hash, hset_large, SINGLE},
     {"hset_new", TABLE, large_hash, hset_new, SINGLE},
@@ -351,6 +402,7 @@ static const struct measured *find(const char *name) {
 
 int main(int argc, char **argv) {
     make_names();
+    make_pipelines();
     if (argc == 2 && strcmp(argv[1], "list") == 0) {
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             printf("%s %d\n", cases[i].name, cases[i].repetitions);

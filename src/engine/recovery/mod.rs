@@ -41,6 +41,7 @@ use crate::engine::core::{Core, Tree};
 use crate::engine::entry::Sequence;
 use crate::engine::files::{FileKind, FileNumber, FileNumbers};
 use crate::engine::hash::HashSeed;
+use crate::engine::held_inputs::HeldInputs;
 use crate::engine::memtable::HeldMemtables;
 use crate::engine::memtable::MemtableSet;
 use crate::engine::open_files::OpenFiles;
@@ -244,6 +245,7 @@ impl Opening {
             manifest: Mutex::new(None),
             view: Arc::new(PublishedView::new(view)),
             held: HeldMemtables::default(),
+            held_inputs: HeldInputs::default(),
             committer: Committer::default(),
             work: BackgroundWork::default(),
             closed: AtomicBool::new(false),

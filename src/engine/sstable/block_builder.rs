@@ -1,5 +1,7 @@
 //! Builds data blocks, one after another, in the layout of `block.rs`. Buffers are reused.
 
+use std::ops::Range;
+
 use super::block::{COLLISION, EMPTY, HEADER_BYTES, INTERVAL, MAX_GROUPS, bucket_of};
 use crate::engine::entry::{Tag, common_prefix};
 use crate::io::codec::{put_u32, put_u64, put_varint};
@@ -7,6 +9,8 @@ use crate::io::codec::{put_u32, put_u64, put_varint};
 /// A block with more entries than this gets no buckets.
 const MAX_HASHED: u32 = MAX_GROUPS << MAX_GROUP_SHIFT;
 const MAX_GROUP_SHIFT: u32 = 4;
+/// Largest size of what is before the key of an entry: two lengths and a tag.
+const MAX_ENTRY_HEAD: usize = 10 + 10 + 8;
 
 /// Collects the entries of a block.
 #[derive(Debug, Default)]
@@ -17,7 +21,8 @@ pub(super) struct BlockBuilder {
     last_tag_at: usize,
     /// The hash and the entry number of the first version of each user key.
     hashes: Vec<(u64, u32)>,
-    anchor: Vec<u8>,
+    /// Where in `entries` the key of the last anchor is.
+    anchor: Range<usize>,
     head: Vec<u8>,
 }
 
@@ -47,18 +52,19 @@ impl BlockBuilder {
             self.hashes.push((hash, number));
         }
         self.offsets.push(start);
-        let shared = if number.is_multiple_of(INTERVAL) {
-            self.anchor.clear();
-            self.anchor.extend_from_slice(key);
-            0
-        } else {
-            common_prefix(&self.anchor, key)
-        };
+        let is_anchor = number.is_multiple_of(INTERVAL);
+        let anchor = self.entries.get(self.anchor.clone()).unwrap_or_default();
+        let shared = if is_anchor { 0 } else { common_prefix(anchor, key) };
         let suffix = key.get(shared..).unwrap_or_default();
+        // At once: a value after a huge key would double the buffer.
+        self.entries.reserve(suffix.len() + value.len() + MAX_ENTRY_HEAD);
         put_varint(&mut self.entries, shared as u64);
         put_varint(&mut self.entries, suffix.len() as u64);
         self.last_tag_at = self.entries.len();
         put_u64(&mut self.entries, tag.raw());
+        if is_anchor {
+            self.anchor = self.entries.len()..self.entries.len() + suffix.len();
+        }
         self.entries.extend_from_slice(suffix);
         self.entries.extend_from_slice(value);
     }

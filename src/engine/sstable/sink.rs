@@ -136,8 +136,20 @@ impl Sink {
     /// Puts `original length | LZ4 block` into `packed`; `false` if that saves too little.
     fn compress(&mut self, parts: &[&[u8]], raw: usize) -> bool {
         self.plain.clear();
-        self.plain.shrink_to(BUFFER_BYTES);
         parts.iter().for_each(|part| self.plain.extend_from_slice(part));
+        let is_small = self.compress_plain(raw);
+        // What a huge entry needs is given back at once.
+        self.plain.clear();
+        self.plain.shrink_to(BUFFER_BYTES);
+        if !is_small {
+            self.packed.clear();
+            self.packed.shrink_to(BUFFER_BYTES);
+        }
+        is_small
+    }
+
+    /// Compresses `plain` of `raw` bytes.
+    fn compress_plain(&mut self, raw: usize) -> bool {
         let Ok(original) = u32::try_from(raw) else { return false };
         self.packed.resize(4 + get_maximum_output_size(raw), 0);
         let Some((head, body)) = self.packed.split_at_mut_checked(4) else { return false };

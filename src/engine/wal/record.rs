@@ -78,13 +78,15 @@ pub fn encode(
     let mut hasher = header_checksum(at, len, kind, synced);
     let kind_and_check = kind as u32 | header_check(&hasher) << 8;
     hasher.update(payload);
+    let padding = payload.len().next_multiple_of(8) - payload.len();
+    // At once: the padding of a huge record would double the buffer.
+    out.reserve(RECORD_HEADER_BYTES + payload.len() + padding);
     out.extend_from_slice(&RECORD_MAGIC);
     put_u32(out, hasher.finalize());
     put_u32(out, len);
     put_u32(out, kind_and_check);
     put_u64(out, pack_synced(at, synced));
     out.extend_from_slice(payload);
-    let padding = payload.len().next_multiple_of(8) - payload.len();
     out.extend(std::iter::repeat_n(0, padding));
 }
 

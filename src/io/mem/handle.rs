@@ -104,6 +104,17 @@ impl MemFs {
         self.0.tree.write().capacity = bytes;
     }
 
+    /// Fills the disk at allocation `n`, counted from 1: from that call on there is no more space than
+    /// what is in use then. What files give back later can be used again.
+    pub fn fill_at_allocation(&self, n: u64) {
+        self.0.tree.write().full_from = n;
+    }
+
+    /// Number of calls so far that asked for more space: writes beyond the end of a file included.
+    pub fn allocations(&self) -> u64 {
+        self.0.tree.read().allocations
+    }
+
     /// An independent copy with the same durable and unsynced content. It has no open files, locks
     /// or hook, and its counters are zero.
     pub fn deep_clone(&self) -> MemFs {

@@ -15,11 +15,22 @@ use super::tree::{Inode, Tree};
 const MAX_FILE_LEN: u64 = 1 << 36;
 
 impl Tree {
+    /// Counts a call that asks for more space. With the chosen one the disk becomes full.
+    fn note_allocation(&mut self) {
+        self.allocations += 1;
+        if self.allocations == self.full_from {
+            self.capacity = self.used;
+        }
+    }
+
     /// Writes as much as fits, like a real disk. Only the next call fails.
     pub(super) fn write_at(&mut self, id: FileId, buf: &[u8], offset: u64) -> io::Result<usize> {
+        let len = self.len_of(id)?;
+        if offset.saturating_add(buf.len() as u64) > len {
+            self.note_allocation();
+        }
         let room = self.capacity.saturating_sub(self.used);
         let content = &mut self.files.get_mut(&id).ok_or(Errno::BADF)?.content;
-        let len = content.current().len();
         let reachable = len.saturating_add(room).min(MAX_FILE_LEN).saturating_sub(offset);
         let fitting = buf.len().min(usize::try_from(reachable).unwrap_or(usize::MAX));
         let written = buf.get(..fitting).unwrap_or_default();
@@ -37,9 +48,12 @@ impl Tree {
         if new_len > MAX_FILE_LEN {
             return Err(Errno::FBIG.into());
         }
+        let len = self.len_of(id)?;
+        if new_len > len {
+            self.note_allocation();
+        }
         let file = self.files.get_mut(&id).ok_or(Errno::BADF)?;
         let (before, content) = (file.space(), &mut file.content);
-        let len = content.current().len();
         if new_len > len && new_len - len > self.capacity.saturating_sub(self.used) {
             return Err(Errno::NOSPC.into());
         }
@@ -64,8 +78,11 @@ impl Tree {
     }
 
     pub(super) fn allocate(&mut self, id: FileId, len: u64) -> io::Result<()> {
-        let current = self.files.get(&id).ok_or(Errno::BADF)?.content.current().len();
-        if len > current { self.set_len(id, len) } else { Ok(()) }
+        if len > self.len_of(id)? { self.set_len(id, len) } else { Ok(()) }
+    }
+
+    fn len_of(&self, id: FileId) -> io::Result<u64> {
+        Ok(self.files.get(&id).ok_or(Errno::BADF)?.content.current().len())
     }
 
     pub(super) fn sync_file(&mut self, id: FileId) -> io::Result<()> {

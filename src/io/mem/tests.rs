@@ -391,6 +391,23 @@ fn a_full_disk_refuses_growth_until_space_is_freed() {
 }
 
 #[test]
+fn a_disk_is_full_from_the_chosen_allocation_on_until_space_is_freed() {
+    let fs = MemFs::new();
+    fs.fill_at_allocation(3);
+    let file = create(&fs, "/a", &[1; 600]);
+    file.write_all_at(&[2; 600], 0).unwrap();
+    file.allocate(700).unwrap();
+    file.allocate(700).unwrap();
+    assert_eq!(fs.allocations(), 2, "what takes no space does not count");
+    assert_eq!(kind_of(file.write_at(&[3; 100], 700)), io::ErrorKind::StorageFull);
+    assert_eq!((fs.allocations(), fs.free_bytes(p("/"))), (3, Some(0)));
+    file.set_len(650).unwrap();
+    assert_eq!(file.write_at(&[3; 100], 650).unwrap(), 50, "what was given back can be used");
+    fs.set_capacity(u64::MAX);
+    file.allocate(1000).unwrap();
+}
+
+#[test]
 fn removed_files_are_forgotten_once_no_crash_can_bring_them_back() {
     for fs in [MemFs::new(), MemFs::untracked()] {
         fs.create_dir(p("/d")).unwrap();

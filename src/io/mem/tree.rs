@@ -55,6 +55,10 @@ pub(super) struct Tree {
     pub(super) limbo: BTreeSet<Entry>,
     pub(super) used: u64,
     pub(super) capacity: u64,
+    /// Number of calls that asked for more space.
+    pub(super) allocations: u64,
+    /// From this one of them on, the disk has no more space than what is in use then.
+    pub(super) full_from: u64,
     /// Whether to track what is durable.
     pub(super) tracked: bool,
     next_id: u64,
@@ -71,6 +75,8 @@ impl Tree {
             limbo: BTreeSet::new(),
             used: 0,
             capacity: u64::MAX,
+            allocations: 0,
+            full_from: u64::MAX,
             tracked,
             next_id: ROOT.0 + 1,
         }
