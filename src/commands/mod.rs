@@ -33,6 +33,8 @@ mod typed;
 mod write_to;
 
 pub use batch::Batch;
+#[cfg(feature = "remote")]
+pub(crate) use batch::used_up;
 pub use blocking::{BlockingPop, PopOutcome, WaitingPop};
 pub use catalog::{Call, CommandInfo, SessionCommandInfo, commands, session_commands};
 #[cfg(feature = "remote")]
