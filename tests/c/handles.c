@@ -19,6 +19,28 @@ STORY(a_snapshot_stays_as_it_was) {
     STATUS(lsmkv_close(then, NULL), LSMKV_OK);
 }
 
+STORY(snapshots_and_transactions_have_sessions) {
+    lsmkv_db *db = check_open(), *then = NULL, *txn = NULL, *session = NULL;
+    STATUS(lsmkv_set(db, S("k"), S("v"), NULL), LSMKV_OK);
+    STATUS(lsmkv_snapshot(db, &then, NULL), LSMKV_OK);
+    STATUS(lsmkv_session(then, &session, &why), LSMKV_OK);
+    STATUS(lsmkv_set(db, S("k"), S("w"), NULL), LSMKV_OK);
+    BYTES(lsmkv_get(session, S("k"), &bytes, NULL), "v");
+    STATUS(lsmkv_close(session, NULL), LSMKV_OK);
+    STATUS(lsmkv_close(then, NULL), LSMKV_OK);
+    STATUS(lsmkv_begin(db, &txn, NULL), LSMKV_OK);
+    STATUS(lsmkv_session(txn, &session, &why), LSMKV_OK);
+    REPLY(command(session, "MULTI"), "+OK");
+    REPLY(command(session, "APPEND k x"), "+QUEUED");
+    REPLY(command(session, "EXEC"), "[2]");
+    BYTES(lsmkv_get(db, S("k"), &bytes, NULL), "w");
+    STATUS(lsmkv_close(session, NULL), LSMKV_OK);
+    STATUS(lsmkv_commit(txn, NULL), LSMKV_OK);
+    STATUS(lsmkv_close(txn, NULL), LSMKV_OK);
+    BYTES(lsmkv_get(db, S("k"), &bytes, NULL), "wx");
+    STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+}
+
 STORY(databases_are_apart) {
     lsmkv_db *db = check_open(), *seven = NULL, *no = NULL;
     STATUS(lsmkv_select(db, 7, &seven, NULL), LSMKV_OK);
@@ -329,6 +351,7 @@ STORY(a_store_says_what_it_holds_and_that_it_is_sound) {
 int main(int argc, char **argv) {
     BEGIN(argc, argv);
     RUN(a_snapshot_stays_as_it_was);
+    RUN(snapshots_and_transactions_have_sessions);
     RUN(databases_are_apart);
     RUN(a_transaction_is_seen_all_at_once_or_not_at_all);
     RUN(a_batch_is_all_or_nothing);

@@ -9,8 +9,10 @@
     reason = "a test fails by panicking"
 )]
 
+mod calls;
 mod cluster;
 mod failover;
+mod features;
 mod hostile;
 mod node;
 mod places;
