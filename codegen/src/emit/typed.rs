@@ -107,7 +107,7 @@ fn by_name(it: &ByName, receiver: &str) -> String {
 fn doc(it: &Described, function: &Function) -> String {
     let (summary, name) = (uncapitalised(it.command.summary), it.command.name);
     let mut text = match it.functions.iter().filter(|other| other.reply.is_none()).count() {
-        2.. if !function.doc.contains("LSMKV_") => function.doc.clone(),
+        2.. if !function.doc.contains("LSMKV_") => function.doc.replace(" n ", " "),
         _ => format!("{name}: {summary}"),
     };
     if function.parameters.iter().any(is_timeout) {

@@ -241,7 +241,7 @@ pub trait Commands {
         typed(self.call(&argv))
     }
 
-    /// HGETDEL: deletes n fields and returns their values.
+    /// HGETDEL: deletes fields and returns their values.
     fn hgetdel_many(&self, key: &[u8], items: &[&[u8]]) -> Result<Reply> {
         let number_of_items = items.len().to_string();
         let mut argv: Vec<&[u8]> = vec![b"HGETDEL", key, b"FIELDS", number_of_items.as_bytes()];
@@ -1111,7 +1111,7 @@ pub trait Commands {
         typed(self.call(&argv))
     }
 
-    /// PUBSUB NUMSUB: returns the numbers of subscribers of n channels, those of patterns left out.
+    /// PUBSUB NUMSUB: returns the numbers of subscribers of channels, those of patterns left out.
     fn pubsub_numsub(&self, items: &[&[u8]]) -> Result<Reply> {
         let mut argv: Vec<&[u8]> = vec![b"PUBSUB", b"NUMSUB"];
         argv.extend(items);
@@ -1125,7 +1125,7 @@ pub trait Commands {
         typed(self.call(&argv))
     }
 
-    /// PUBSUB SHARDNUMSUB: returns the numbers of subscribers of n shard channels.
+    /// PUBSUB SHARDNUMSUB: returns the numbers of subscribers of shard channels.
     fn pubsub_shardnumsub(&self, items: &[&[u8]]) -> Result<Reply> {
         let mut argv: Vec<&[u8]> = vec![b"PUBSUB", b"SHARDNUMSUB"];
         argv.extend(items);
@@ -1405,7 +1405,7 @@ pub trait SessionCommands {
         typed(self.call(&argv))
     }
 
-    /// HGETDEL: deletes n fields and returns their values.
+    /// HGETDEL: deletes fields and returns their values.
     fn hgetdel_many(&mut self, key: &[u8], items: &[&[u8]]) -> Result<Reply> {
         let number_of_items = items.len().to_string();
         let mut argv: Vec<&[u8]> = vec![b"HGETDEL", key, b"FIELDS", number_of_items.as_bytes()];
@@ -2288,7 +2288,7 @@ pub trait SessionCommands {
         typed(self.call(&argv))
     }
 
-    /// PUBSUB NUMSUB: returns the numbers of subscribers of n channels, those of patterns left out.
+    /// PUBSUB NUMSUB: returns the numbers of subscribers of channels, those of patterns left out.
     fn pubsub_numsub(&mut self, items: &[&[u8]]) -> Result<Reply> {
         let mut argv: Vec<&[u8]> = vec![b"PUBSUB", b"NUMSUB"];
         argv.extend(items);
@@ -2302,7 +2302,7 @@ pub trait SessionCommands {
         typed(self.call(&argv))
     }
 
-    /// PUBSUB SHARDNUMSUB: returns the numbers of subscribers of n shard channels.
+    /// PUBSUB SHARDNUMSUB: returns the numbers of subscribers of shard channels.
     fn pubsub_shardnumsub(&mut self, items: &[&[u8]]) -> Result<Reply> {
         let mut argv: Vec<&[u8]> = vec![b"PUBSUB", b"SHARDNUMSUB"];
         argv.extend(items);
