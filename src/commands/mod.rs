@@ -40,7 +40,7 @@ pub use catalog::{Call, CommandInfo, SessionCommandInfo, commands, session_comma
 #[cfg(feature = "remote")]
 pub(crate) use dispatch::{find, keys_of, name_of, refuse_session};
 pub(crate) use generated::dispatch as entries;
-pub use generated::{Commands, SessionCommands};
+pub use generated::{Commands, ScoredMembers, SessionCommands};
 pub use reply::Reply;
 pub(crate) use reply_builder::ReplyBuilder;
 pub use schema::connection::ConnectionCommand;

@@ -17,8 +17,8 @@ const RETURNED: &[(&[&str], &str)] = &[
     (&["blpop", "brpop"], "Option<(Bytes, Bytes)>"),
     (&["bzpopmax", "bzpopmin"], "Option<(Bytes, Bytes, f64)>"),
     (&["blmpop", "lmpop"], "Option<(Bytes, Vec<Bytes>)>"),
-    (&["bzmpop", "zmpop"], "Option<(Bytes, Vec<(Bytes, f64)>)>"),
-    (&["zpopmax_count", "zpopmin_count"], "Vec<(Bytes, f64)>"),
+    (&["bzmpop", "zmpop"], "Option<(Bytes, ScoredMembers)>"),
+    (&["zpopmax_count", "zpopmin_count"], "ScoredMembers"),
     (&["lpop_count", "rpop_count"], "Option<Vec<Bytes>>"),
     (&["spop_count", "srandmember_count", "zrange"], "Vec<Bytes>"),
     (&["script_load"], "String"),
@@ -47,6 +47,7 @@ pub(crate) fn typed(families: &[Family]) -> String {
          use std::time::Duration;\n\nuse bytes::Bytes;\n\n\
          use crate::commands::reply::Reply;\nuse crate::commands::typed::{{seconds, typed}};\n\
          use crate::error::Result;\nuse crate::types::{{{}}};\n\n\
+         /// Members of a sorted set, each with its score.\npub type ScoredMembers = Vec<(Bytes, f64)>;\n\n\
          {STORES}pub trait Commands {{\n{CALL}fn call(&self, argv: &[&[u8]]) -> Result<Reply>;\n\n{}}}\n\n\
          {SESSIONS}pub trait SessionCommands {{\n{CALL}fn call(&mut self, argv: &[&[u8]]) -> Result<Reply>;\
          \n\n{}}}\n\n{words}",

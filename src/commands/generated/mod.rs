@@ -4,4 +4,4 @@ pub(crate) mod dispatch;
 mod methods;
 mod typed;
 
-pub use typed::{Commands, SessionCommands};
+pub use typed::{Commands, ScoredMembers, SessionCommands};

@@ -9,6 +9,9 @@ use crate::commands::typed::{seconds, typed};
 use crate::error::Result;
 use crate::types::{BitOp, End, InsertPosition, Side};
 
+/// Members of a sorted set, each with its score.
+pub type ScoredMembers = Vec<(Bytes, f64)>;
+
 /// The commands as typed methods, on every store: [`Db`](crate::Db), and where the features are there
 /// `Remote`, `SharedStore` and its snapshots and transactions. What takes options beyond these
 /// parameters is run by name, by `command`.
@@ -672,7 +675,7 @@ pub trait Commands {
         keys: &[&[u8]],
         end: End,
         count: i64,
-    ) -> Result<Option<(Bytes, Vec<(Bytes, f64)>)>> {
+    ) -> Result<Option<(Bytes, ScoredMembers)>> {
         let number_of_keys = keys.len().to_string();
         let end = end_word(end);
         let count = count.to_string();
@@ -692,14 +695,14 @@ pub trait Commands {
     }
 
     /// ZPOPMAX with a count: removes up to count members with the greatest scores.
-    fn zpopmax_count(&self, key: &[u8], count: u64) -> Result<Vec<(Bytes, f64)>> {
+    fn zpopmax_count(&self, key: &[u8], count: u64) -> Result<ScoredMembers> {
         let count = count.to_string();
         let argv: [&[u8]; 3] = [b"ZPOPMAX", key, count.as_bytes()];
         typed(self.call(&argv))
     }
 
     /// ZPOPMIN with a count: removes up to count members with the least scores.
-    fn zpopmin_count(&self, key: &[u8], count: u64) -> Result<Vec<(Bytes, f64)>> {
+    fn zpopmin_count(&self, key: &[u8], count: u64) -> Result<ScoredMembers> {
         let count = count.to_string();
         let argv: [&[u8]; 3] = [b"ZPOPMIN", key, count.as_bytes()];
         typed(self.call(&argv))
@@ -1052,7 +1055,7 @@ pub trait Commands {
         end: End,
         count: u64,
         timeout: Option<Duration>,
-    ) -> Result<Option<(Bytes, Vec<(Bytes, f64)>)>> {
+    ) -> Result<Option<(Bytes, ScoredMembers)>> {
         let timeout = seconds(timeout);
         let number_of_keys = keys.len().to_string();
         let end = end_word(end);
@@ -1841,7 +1844,7 @@ pub trait SessionCommands {
         keys: &[&[u8]],
         end: End,
         count: i64,
-    ) -> Result<Option<(Bytes, Vec<(Bytes, f64)>)>> {
+    ) -> Result<Option<(Bytes, ScoredMembers)>> {
         let number_of_keys = keys.len().to_string();
         let end = end_word(end);
         let count = count.to_string();
@@ -1861,14 +1864,14 @@ pub trait SessionCommands {
     }
 
     /// ZPOPMAX with a count: removes up to count members with the greatest scores.
-    fn zpopmax_count(&mut self, key: &[u8], count: u64) -> Result<Vec<(Bytes, f64)>> {
+    fn zpopmax_count(&mut self, key: &[u8], count: u64) -> Result<ScoredMembers> {
         let count = count.to_string();
         let argv: [&[u8]; 3] = [b"ZPOPMAX", key, count.as_bytes()];
         typed(self.call(&argv))
     }
 
     /// ZPOPMIN with a count: removes up to count members with the least scores.
-    fn zpopmin_count(&mut self, key: &[u8], count: u64) -> Result<Vec<(Bytes, f64)>> {
+    fn zpopmin_count(&mut self, key: &[u8], count: u64) -> Result<ScoredMembers> {
         let count = count.to_string();
         let argv: [&[u8]; 3] = [b"ZPOPMIN", key, count.as_bytes()];
         typed(self.call(&argv))
@@ -2229,7 +2232,7 @@ pub trait SessionCommands {
         end: End,
         count: u64,
         timeout: Option<Duration>,
-    ) -> Result<Option<(Bytes, Vec<(Bytes, f64)>)>> {
+    ) -> Result<Option<(Bytes, ScoredMembers)>> {
         let timeout = seconds(timeout);
         let number_of_keys = keys.len().to_string();
         let end = end_word(end);
