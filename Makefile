@@ -113,7 +113,7 @@ compat: setup shared cli
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/compat/run.py --cache $(TARGET)/compat --lsmkv $(PROGRAM) \
 		--library $(SHARED) --write
 
-# Runs the programs of every binding on a store that another process holds, on a server of ours, on a
+# Runs the programs of every binding on a directory, on shared stores, on a server of ours, on a
 # redis-server and on a cluster, and writes what these do not offer to docs/SCALING.md.
 places:
 	$(CARGO) build -p lsmkv-cli

@@ -69,9 +69,10 @@ pub mod types;
 
 pub use admin::{Stat, StatValue, TableInfo};
 pub use commands::{
-    AbandonedCommands, Batch, BlockingPop, Call, CommandInfo, ConnectionCommand, Head,
-    KeyPositions, PopOutcome, Reply, ReplySink, RestorePolicy, Script, Session, SessionCommandInfo,
-    SessionTrackingState, WaitingPop, commands, session_commands,
+    AbandonedCommands, Batch, BlockingPop, Call, CommandInfo, Commands, ConnectionCommand, Head,
+    KeyPositions, PopOutcome, Reply, ReplySink, RestorePolicy, ScoredMembers, Script, Session,
+    SessionCommandInfo, SessionCommands, SessionTrackingState, WaitingPop, commands,
+    session_commands,
 };
 pub use engine::CacheFill;
 pub use error::{Error, ErrorKind, Result};

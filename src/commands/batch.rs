@@ -246,7 +246,8 @@ pub(super) fn writing_command(argv: &[&[u8]]) -> Result<&'static Entry> {
     Ok(entry)
 }
 
-fn used_up() -> Error {
+/// The error for a batch that was committed and not cleared.
+pub(crate) fn used_up() -> Error {
     Error::new(ErrorKind::Misuse, "the batch was committed: clear it to use it again")
 }
 

@@ -29,14 +29,18 @@ mod sink;
 mod stored_batch;
 pub(crate) mod stream;
 mod syntax;
+mod typed;
 mod write_to;
 
 pub use batch::Batch;
+#[cfg(feature = "remote")]
+pub(crate) use batch::used_up;
 pub use blocking::{BlockingPop, PopOutcome, WaitingPop};
 pub use catalog::{Call, CommandInfo, SessionCommandInfo, commands, session_commands};
 #[cfg(feature = "remote")]
 pub(crate) use dispatch::{find, keys_of, name_of, refuse_session};
 pub(crate) use generated::dispatch as entries;
+pub use generated::{Commands, ScoredMembers, SessionCommands};
 pub use reply::Reply;
 pub(crate) use reply_builder::ReplyBuilder;
 pub use schema::connection::ConnectionCommand;
@@ -47,4 +51,6 @@ pub use session::{AbandonedCommands, Session, SessionTrackingState};
 pub use sink::{Head, ReplySink};
 #[cfg(all(feature = "remote", feature = "server"))]
 pub(crate) use stored_batch::StoredBatch;
+#[cfg(feature = "remote")]
+pub(crate) use typed::{by_entry, by_entry_outside_multi};
 pub(crate) use write_to::{InPairs, WriteTo};

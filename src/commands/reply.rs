@@ -20,7 +20,7 @@ pub enum Reply {
     Error(String),
     /// A number.
     Int(i64),
-    /// Bytes.
+    /// A byte string, such as the value of a key.
     Bulk(Bytes),
     /// A double.
     Double(f64),
@@ -45,7 +45,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// `OK`.
+    /// The status `OK`, by which commands say that they are done.
     pub const OK: Self = Self::Status("OK");
 
     /// Bytes, or nil.

@@ -25,13 +25,13 @@ pub(super) const CHUNKED: u8 = 0x20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Type {
-    /// Bytes.
+    /// One byte string.
     String = 1,
     /// Fields with values.
     Hash = 2,
     /// Elements by position.
     List = 3,
-    /// Members.
+    /// Members without order.
     Set = 4,
     /// Members by score.
     ZSet = 5,

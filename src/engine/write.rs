@@ -54,8 +54,8 @@ impl Engine {
         }
     }
 
-    /// Like [`Engine::wait_durable`], but fails with `Closed` as soon as
-    /// [`Engine::announce_close`] is called.
+    /// Waits until a commit survives a power cut, or `timeout` passes, as [`Engine::wait_durable`].
+    /// Fails with `Closed` as soon as [`Engine::announce_close`] is called.
     pub fn wait_until_closing(&self, commit: Commit, timeout: Option<Duration>) -> Result<bool> {
         match &self.core.log {
             Some(log) => log.wait_until_closing(commit.position, timeout),

@@ -45,11 +45,11 @@ pub enum Method {
 /// A class of calls to which a fault can be restricted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallClass {
-    /// `read_at`.
+    /// The call that reads data: `read_at`.
     Read,
     /// Calls that take space: `write_at`, `set_len`, `allocate`.
     Write,
-    /// `sync_data`, `sync_all`, `sync_dir`.
+    /// Calls that make data or names durable: `sync_data`, `sync_all`, `sync_dir`.
     Sync,
     /// All other calls, which concern names and lengths.
     Metadata,

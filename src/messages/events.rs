@@ -24,9 +24,9 @@ const LETTERS: [(char, Classes); 13] = [
 ];
 
 impl Classes {
-    /// `__keyspace@N__:key`.
+    /// Events are sent to the channel of the key, `__keyspace@N__:key`.
     pub(crate) const KEYSPACE: Self = Self(1);
-    /// `__keyevent@N__:event`.
+    /// Events are sent to the channel of the event, `__keyevent@N__:event`.
     pub(crate) const KEYEVENT: Self = Self(1 << 1);
     /// Commands on keys of any type.
     pub(crate) const GENERIC: Self = Self(1 << 2);

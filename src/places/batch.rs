@@ -7,7 +7,7 @@ use super::store::{Seat, SharedStore};
 use super::ticket::{milliseconds, ticket_of};
 use super::view::SharedView;
 use crate::commands::entry::Entry;
-use crate::commands::{Batch, Reply, StoredBatch};
+use crate::commands::{Batch, Reply, StoredBatch, used_up};
 use crate::error::{Error, ErrorKind, Result};
 use crate::remote::Wait;
 use crate::txn::{Db, Ticket};
@@ -158,8 +158,4 @@ impl How {
             Self::Async => ticket_of(reply),
         }
     }
-}
-
-fn used_up() -> Error {
-    Error::new(ErrorKind::Misuse, "the batch was committed: clear it to use it again")
 }

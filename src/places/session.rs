@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use super::store::{Seat, SharedStore, refuse_private};
 use crate::commands::entry::Entry;
-use crate::commands::{Reply, ReplyBuilder, ReplySink, Session, find};
+use crate::commands::{
+    Reply, ReplyBuilder, ReplySink, Session, SessionCommands, by_entry_outside_multi, find,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::messages::Inbox;
 use crate::remote::{RemoteSession, Unanswered, Waits};
@@ -81,6 +83,14 @@ impl SessionEnd {
 
     fn state(&self) -> MutexGuard<'_, EndState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionCommands for SharedSession {
+    fn call(&mut self, argv: &[&[u8]]) -> Result<Reply> {
+        by_entry_outside_multi(self.in_multi(), argv, |entry, sink| {
+            self.run_entry(entry, argv, sink)
+        })
     }
 }
 

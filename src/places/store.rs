@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use super::batch::SharedBatch;
 use super::session::SharedSession;
 use crate::commands::entry::Entry;
-use crate::commands::{Reply, ReplyBuilder, ReplySink, name_of, refuse_session};
+use crate::commands::{
+    Commands, Reply, ReplyBuilder, ReplySink, by_entry, name_of, refuse_session,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::limits::Limits;
 use crate::options::Options;
@@ -26,14 +28,14 @@ const LONGEST_SEARCH_MS: u64 = 86_400_000;
 /// another, which takes over when the holder ends.
 ///
 /// ```
-/// use lsmkv::{Options, Reply, SharedStore};
+/// use lsmkv::{Commands, Options, SharedStore};
 ///
 /// # let dir = tempfile::tempdir()?;
 /// let first = SharedStore::open(dir.path(), &Options::default())?;
 /// let second = SharedStore::open(dir.path(), &Options::default())?; // also in another process
-/// first.command(&[b"SET", b"greeting", b"hello"])?;
+/// first.set(b"greeting", b"hello")?;
 /// first.close()?;
-/// assert_eq!(second.command(&[b"GET", b"greeting"])?, Reply::Bulk("hello".into()));
+/// assert_eq!(second.get(b"greeting")?, Some("hello".into()));
 /// second.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -70,6 +72,12 @@ struct Held {
 pub(crate) enum Seat<'a> {
     Here(&'a Db),
     There(&'a Remote),
+}
+
+impl Commands for SharedStore {
+    fn call(&self, argv: &[&[u8]]) -> Result<Reply> {
+        by_entry(argv, |entry, sink| self.run_entry(entry, argv, sink))
+    }
 }
 
 impl SharedStore {

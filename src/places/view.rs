@@ -11,7 +11,9 @@ use super::keeper::{Keeper, Kept};
 use super::store::{Seat, SharedStore, refuse_private};
 use super::ticket::{milliseconds, ticket_of};
 use crate::commands::entry::Entry;
-use crate::commands::{Reply, ReplyBuilder, ReplySink, name_of, refuse_session};
+use crate::commands::{
+    Commands, Reply, ReplyBuilder, ReplySink, by_entry, name_of, refuse_session,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::remote::{LineFailure, Unanswered, Wait};
 use crate::txn::{Db, Ticket, Transaction};
@@ -142,6 +144,12 @@ impl SharedStore {
                 Ok(SharedTransaction { view: SharedView { place }, own })
             }
         })
+    }
+}
+
+impl Commands for SharedView {
+    fn call(&self, argv: &[&[u8]]) -> Result<Reply> {
+        by_entry(argv, |entry, sink| self.run_entry(entry, argv, sink))
     }
 }
 

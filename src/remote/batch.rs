@@ -7,7 +7,7 @@ use super::frame::{Frame, Shape};
 use super::server_error::server_error;
 use super::{Remote, Unanswered};
 use crate::commands::entry::Entry;
-use crate::commands::{Reply, ReplyBuilder, find, keys_of, name_of};
+use crate::commands::{Reply, ReplyBuilder, find, keys_of, name_of, used_up};
 use crate::error::{Error, ErrorKind, Result};
 
 const NOTHING_RAN: &str = "nothing of the batch ran";
@@ -47,7 +47,7 @@ impl RemoteBatch {
 
     fn store(&mut self, entry: Option<&'static Entry>, argv: &[&[u8]]) -> Result<()> {
         if self.committed {
-            return Err(Error::new(ErrorKind::Closed, "the batch is committed: clear it first"));
+            return Err(used_up());
         }
         self.remote.check_writable(&Call { argv, entry })?;
         if self.remote.is_cluster() {
@@ -69,7 +69,7 @@ impl RemoteBatch {
     /// queued, none ran. An error of a command that ran is reported after all have run.
     pub fn commit(&mut self) -> Result<()> {
         if self.committed {
-            return Err(Error::new(ErrorKind::Closed, "the batch is committed already"));
+            return Err(used_up());
         }
         self.committed = true;
         if self.commands.is_empty() {

@@ -45,7 +45,9 @@ pub use session::RemoteSession;
 pub(crate) use waits::Waits;
 
 use crate::commands::entry::Entry;
-use crate::commands::{Reply, ReplyBuilder, ReplySink, name_of, refuse_session};
+use crate::commands::{
+    Commands, Reply, ReplyBuilder, ReplySink, by_entry, name_of, refuse_session,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::limits::Limits;
 use crate::options::Options;
@@ -57,11 +59,12 @@ const WINDOW: usize = 256 << 10;
 /// A store of another process. Clones use the same connections.
 ///
 /// ```no_run
-/// use lsmkv::{Options, Remote, Reply};
+/// use lsmkv::{Commands, Options, Remote, Reply};
 ///
 /// let store = Remote::open("redis://localhost:6379", &Options::default())?;
-/// store.command(&[b"SET", b"greeting", b"hello"])?;
-/// assert_eq!(store.command(&[b"GET", b"greeting"])?, Reply::Bulk("hello".into()));
+/// store.set(b"greeting", b"hello")?;
+/// assert_eq!(store.get(b"greeting")?, Some("hello".into()));
+/// assert_eq!(store.command(&[b"SET", b"greeting", b"hi", b"NX"])?, Reply::Nil);
 /// # Ok::<(), lsmkv::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -98,6 +101,12 @@ pub(crate) enum Unanswered {
 enum Servers {
     One(Pool),
     Cluster(Cluster),
+}
+
+impl Commands for Remote {
+    fn call(&self, argv: &[&[u8]]) -> Result<Reply> {
+        by_entry(argv, |entry, sink| self.run_entry(entry, argv, sink))
+    }
 }
 
 impl Remote {

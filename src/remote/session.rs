@@ -15,7 +15,9 @@ use super::server_error::server_error;
 use super::waits::{Waiting, Waits};
 use super::{Remote, Unanswered, WINDOW, unconnected};
 use crate::commands::entry::Entry;
-use crate::commands::{Reply, ReplyBuilder, ReplySink, name_of};
+use crate::commands::{
+    Reply, ReplyBuilder, ReplySink, SessionCommands, by_entry_outside_multi, name_of,
+};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A connection to a remote store that no other call uses. It is opened at its first command.
@@ -46,6 +48,14 @@ impl Drop for RemoteSession {
         if let Some(connection) = self.connection.take().filter(|_| self.is_plain) {
             self.remote.give_back(connection);
         }
+    }
+}
+
+impl SessionCommands for RemoteSession {
+    fn call(&mut self, argv: &[&[u8]]) -> Result<Reply> {
+        by_entry_outside_multi(self.in_multi(), argv, |entry, sink| {
+            self.run_entry(entry, argv, sink)
+        })
     }
 }
 

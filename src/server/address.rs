@@ -11,9 +11,11 @@ use crate::options::{ClientCertificates, Options};
 /// machine has is used.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ServerAddress {
+    /// `unix:PATH`: a Unix socket at a path.
     Unix(PathBuf),
+    /// `tcp:HOST:PORT`: the addresses that the host has, for connections in clear.
     Tcp(Vec<SocketAddr>),
-    /// The addresses that a host has, for connections encrypted by TLS.
+    /// `tls:HOST:PORT`: the addresses that the host has, for connections that TLS encrypts.
     Tls(Vec<SocketAddr>),
 }
 

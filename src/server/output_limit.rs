@@ -27,9 +27,9 @@ pub(crate) struct OutputLimit<'a> {
 /// The limit that a reply exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ExceededLimit {
-    /// `client-output-buffer-limit`.
+    /// That of one client: `client-output-buffer-limit`.
     Client,
-    /// `maxmemory-clients`.
+    /// That of all clients together: `maxmemory-clients`.
     AllClients,
 }
 

@@ -19,6 +19,28 @@ STORY(a_snapshot_stays_as_it_was) {
     STATUS(lsmkv_close(then, NULL), LSMKV_OK);
 }
 
+STORY(snapshots_and_transactions_have_sessions) {
+    lsmkv_db *db = check_open(), *then = NULL, *txn = NULL, *session = NULL;
+    STATUS(lsmkv_set(db, S("k"), S("v"), NULL), LSMKV_OK);
+    STATUS(lsmkv_snapshot(db, &then, NULL), LSMKV_OK);
+    STATUS(lsmkv_session(then, &session, &why), LSMKV_OK);
+    STATUS(lsmkv_set(db, S("k"), S("w"), NULL), LSMKV_OK);
+    BYTES(lsmkv_get(session, S("k"), &bytes, NULL), "v");
+    STATUS(lsmkv_close(session, NULL), LSMKV_OK);
+    STATUS(lsmkv_close(then, NULL), LSMKV_OK);
+    STATUS(lsmkv_begin(db, &txn, NULL), LSMKV_OK);
+    STATUS(lsmkv_session(txn, &session, &why), LSMKV_OK);
+    REPLY(command(session, "MULTI"), "+OK");
+    REPLY(command(session, "APPEND k x"), "+QUEUED");
+    REPLY(command(session, "EXEC"), "[2]");
+    BYTES(lsmkv_get(db, S("k"), &bytes, NULL), "w");
+    STATUS(lsmkv_close(session, NULL), LSMKV_OK);
+    STATUS(lsmkv_commit(txn, NULL), LSMKV_OK);
+    STATUS(lsmkv_close(txn, NULL), LSMKV_OK);
+    BYTES(lsmkv_get(db, S("k"), &bytes, NULL), "wx");
+    STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+}
+
 STORY(databases_are_apart) {
     lsmkv_db *db = check_open(), *seven = NULL, *no = NULL;
     STATUS(lsmkv_select(db, 7, &seven, NULL), LSMKV_OK);
@@ -86,32 +108,64 @@ STORY(a_batch_is_all_or_nothing) {
     STATUS(lsmkv_commit(batch, NULL), LSMKV_OK);
     BYTES(lsmkv_get(db, S("k"), &bytes, NULL), "16");
     STATUS(lsmkv_commit(batch, &why), LSMKV_MISUSE);
+    STATUS(lsmkv_rollback(batch, NULL), LSMKV_OK);
+    STATUS(lsmkv_close(batch, NULL), LSMKV_OK);
+    STATUS(lsmkv_batch_clear(db, &why), LSMKV_UNSUPPORTED);
+    STATUS(lsmkv_batch_priority(db, 1, &why), LSMKV_UNSUPPORTED);
+    STATUS(lsmkv_batch(db, 8, &batch, &why), LSMKV_INVALID);
+    db = reopened(db);
+    BYTES(lsmkv_get(db, S("k"), &bytes, NULL), "16");
+    STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+}
 
-    STATUS(lsmkv_batch_clear(batch, NULL), LSMKV_OK);
+STORY(a_batch_that_fails_leaves_nothing) {
+    lsmkv_db *db = check_open(), *batch = NULL;
+    STATUS(lsmkv_set(db, S("k"), S("16"), NULL), LSMKV_OK);
+    STATUS(lsmkv_batch(db, 0, &batch, NULL), LSMKV_OK);
     STATUS(lsmkv_set(batch, S("k"), S("gone"), NULL), LSMKV_OK);
     STATUS(lsmkv_hset(batch, S("k"), S("f"), S("v"), NULL, NULL), LSMKV_OK);
+    if (check_store != NULL && !check_shared) {
+        CHECK(lsmkv_commit(batch, &why) == LSMKV_WRONGTYPE && strstr(why.msg, "2") != NULL);
+        BYTES(lsmkv_get(db, S("k"), &bytes, NULL), "gone");
+        STATUS(lsmkv_close(batch, NULL), LSMKV_OK);
+        STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+        return;
+    }
     STATUS(lsmkv_commit(batch, &why), LSMKV_WRONGTYPE);
     CHECK(strstr(why.msg, "HSET") != NULL && strstr(why.msg, "2") != NULL);
     BYTES(lsmkv_get(db, S("k"), &bytes, NULL), "16");
+    STATUS(lsmkv_close(batch, NULL), LSMKV_OK);
+    STATUS(lsmkv_batch(db, LSMKV_STRICT, &batch, NULL), LSMKV_OK);
+    STATUS(lsmkv_del(batch, S("no"), NULL, NULL), LSMKV_OK);
+    STATUS(lsmkv_commit(batch, &why), LSMKV_NO_SUCH_KEY);
+    STATUS(lsmkv_close(batch, NULL), LSMKV_OK);
+    STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+}
 
-    STATUS(lsmkv_batch_clear(batch, NULL), LSMKV_OK);
+STORY(commands_of_a_batch_have_priorities) {
+    lsmkv_db *db = check_open(), *batch = NULL;
+    STATUS(lsmkv_batch(db, 0, &batch, NULL), LSMKV_OK);
     STATUS(lsmkv_set(batch, S("p"), S("low"), NULL), LSMKV_OK);
     STATUS(lsmkv_batch_priority(batch, 9, NULL), LSMKV_OK);
     STATUS(lsmkv_set(batch, S("p"), S("high"), NULL), LSMKV_OK);
     STATUS(lsmkv_commit(batch, NULL), LSMKV_OK);
     BYTES(lsmkv_get(db, S("p"), &bytes, NULL), "low");
-    STATUS(lsmkv_rollback(batch, NULL), LSMKV_OK);
     STATUS(lsmkv_close(batch, NULL), LSMKV_OK);
+    STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+}
 
-    STATUS(lsmkv_batch(db, LSMKV_STRICT, &batch, NULL), LSMKV_OK);
-    STATUS(lsmkv_del(batch, S("no"), NULL, NULL), LSMKV_OK);
-    STATUS(lsmkv_commit(batch, &why), LSMKV_NO_SUCH_KEY);
-    STATUS(lsmkv_batch_clear(db, &why), LSMKV_UNSUPPORTED);
-    STATUS(lsmkv_batch_priority(db, 1, &why), LSMKV_UNSUPPORTED);
+/* On a cluster too: the keys are of one slot, and nothing here is beyond a server. */
+STORY(a_batch_runs_when_it_is_committed) {
+    lsmkv_db *db = check_open(), *batch = NULL;
+    STATUS(lsmkv_batch(db, 0, &batch, NULL), LSMKV_OK);
+    STATUS(lsmkv_set(batch, S("{b}k"), S("5"), NULL), LSMKV_OK);
+    STATUS(lsmkv_incr(batch, S("{b}k"), NULL, NULL), LSMKV_OK);
+    STATUS(lsmkv_rpush(batch, S("{b}l"), S("x"), NULL, NULL), LSMKV_OK);
+    NUMBER(lsmkv_exists(db, S("{b}k"), &number, NULL), 0);
+    STATUS(lsmkv_commit(batch, NULL), LSMKV_OK);
     STATUS(lsmkv_close(batch, NULL), LSMKV_OK);
-    STATUS(lsmkv_batch(db, 8, &batch, &why), LSMKV_INVALID);
-    db = reopened(db);
-    BYTES(lsmkv_get(db, S("k"), &bytes, NULL), "16");
+    BYTES(lsmkv_get(db, S("{b}k"), &bytes, NULL), "6");
+    NUMBER(lsmkv_llen(db, S("{b}l"), &number, NULL), 1);
     STATUS(lsmkv_close(db, NULL), LSMKV_OK);
 }
 
@@ -165,7 +219,7 @@ STORY(options_come_through_a_batch) {
 }
 
 STORY(a_ticket_is_waited_for) {
-    lsmkv_db *db = check_open(), *txn = NULL, *always = NULL;
+    lsmkv_db *db = check_open(), *txn = NULL;
     uint64_t ticket = 0;
     STATUS(lsmkv_begin(db, &txn, NULL), LSMKV_OK);
     STATUS(lsmkv_set(txn, S("k"), S("v"), NULL), LSMKV_OK);
@@ -174,6 +228,12 @@ STORY(a_ticket_is_waited_for) {
     STATUS(lsmkv_wait(db, ticket, 10000, &why), LSMKV_OK);
     STATUS(lsmkv_wait(db, ticket, 0, &why), LSMKV_OK);
     STATUS(lsmkv_close(txn, NULL), LSMKV_OK);
+    BYTES(lsmkv_get(db, S("k"), &bytes, NULL), "v");
+    STATUS(lsmkv_close(db, NULL), LSMKV_OK);
+}
+
+STORY(a_handle_has_a_sync_mode_of_its_own) {
+    lsmkv_db *db = check_open(), *always = NULL;
     STATUS(lsmkv_with_sync(db, "always", &always, NULL), LSMKV_OK);
     STATUS(lsmkv_set(always, S("k"), S("w"), NULL), LSMKV_OK);
     STATUS(lsmkv_close(always, NULL), LSMKV_OK);
@@ -291,11 +351,16 @@ STORY(a_store_says_what_it_holds_and_that_it_is_sound) {
 int main(int argc, char **argv) {
     BEGIN(argc, argv);
     RUN(a_snapshot_stays_as_it_was);
+    RUN(snapshots_and_transactions_have_sessions);
     RUN(databases_are_apart);
     RUN(a_transaction_is_seen_all_at_once_or_not_at_all);
     RUN(a_batch_is_all_or_nothing);
+    RUN(a_batch_that_fails_leaves_nothing);
+    RUN(commands_of_a_batch_have_priorities);
+    RUN(a_batch_runs_when_it_is_committed);
     RUN(options_come_through_a_batch);
     RUN(a_ticket_is_waited_for);
+    RUN(a_handle_has_a_sync_mode_of_its_own);
     RUN(keys_come_in_order_as_they_were);
     RUN(children_are_freed_in_any_order);
     RUN(a_copy_is_a_store_of_its_own);

@@ -8,6 +8,8 @@ import json
 import os
 import sys
 
+from rows import NO_POOL
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RESULTS = os.path.join(ROOT, "docs", "compatibility.json")
 PAGE = os.path.join(ROOT, "docs", "COMPATIBILITY.md")
@@ -22,13 +24,25 @@ released, a limit that was enforced. Every scenario passes on Redis %(redis)s fi
 
 - **server**: on `lsmkv serve`, with nothing changed but the address.
 - **in process**: without a server, on a connection pool of
-  [lsmkv's Python package](../bindings/python/README.md). `-` where no pool can be handed in.
+  [lsmkv's Python package](../bindings/python/README.md). `-` where no pool can be handed in, for the
+  reasons [below](#why-not-in-process).
 
 %(server)d of %(rows)d scenarios work on the server, %(local)d of %(poolable)d in process.
 `make compat` repeats the run; CI repeats the rows marked \\* and fails if one of them stops working.
 
 | program | version | scenario | server | in process | why not |
 |---|---|---|---|---|---|
+"""
+
+WHY = """
+## Why not in process
+
+A program runs in process if it takes a client of redis-py, or a pool for one. These do not:
+
+%s- Programs in JavaScript, Ruby and Rust: the pool is one of redis-py, so of Python alone.
+
+They work on a server, which may be in a program of yours: `db.serve("unix:/run/app.sock")`, see
+[SCALING.md](SCALING.md#a-program-that-serves-its-own-store).
 """
 
 
@@ -72,7 +86,13 @@ def page(results):
             escaped(note(row)),
         ]
         text += "| " + " | ".join(cells) + " |\n"
-    return text
+    return text + WHY % "".join(reasons(rows))
+
+
+def reasons(rows):
+    """A line for each program that has a scenario without a pool, and why it has none."""
+    apart = dict.fromkeys(row["program"] for row in rows if row["in process"] is None)
+    return ["- %s: %s\n" % (program, NO_POOL[program]) for program in apart if program in NO_POOL]
 
 
 def main():

@@ -315,3 +315,17 @@ ROWS = [
         ],
     ),
 ]
+
+# Why a scenario in Python has no row in process: the program takes an address, and no pool of ours.
+NO_POOL = {
+    "Celery": "its broker is kombu, and its results are kept by a backend that is made from an address; its "
+    "worker is a process of its own.",
+    "kombu": "its transport makes the pool itself, from the address of the broker; what can be set are "
+    "arguments of that pool.",
+    "RQ": "a command stops the job of a worker in another process, which takes an address; the other scenarios "
+    "run in one process.",
+    "taskiq-redis": "brokers, results and schedules each take an address and make their pool of it; its worker "
+    "is a process of its own.",
+    "channels-redis": "its layers take addresses, or the arguments of a pool, and make the pool themselves.",
+    "python-socketio": "its manager takes an address and makes the client, and the client the pool.",
+}

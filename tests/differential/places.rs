@@ -34,14 +34,15 @@ impl Place for SharedStore {
 /// What Redis 7.0 does not have, and what it counts otherwise: keys that have expired.
 const WITHOUT: [&str; 2] = ["HGETDEL", "DBSIZE"];
 
-/// Compares sequences on the store at an address with those on a redis-server. Returns how many
-/// commands were compared and how many the place does not offer.
+/// Opens the store at an address and compares random sequences of commands on it with those on a
+/// redis-server. Returns how many commands were compared and how many the place does not offer.
 fn compare(address: &str, test: &str, without: &[&str]) -> Option<(u64, u64)> {
     let store = Remote::open(address, &Options::default()).unwrap();
     compare_store(Box::new(store), address, test, without)
 }
 
-/// Compares sequences on a store with those on a redis-server, as [`compare`] does.
+/// Compares random sequences of commands on an open store with those on a redis-server. Returns how
+/// many commands were compared and how many the place does not offer.
 fn compare_store(
     store: Box<dyn Place>,
     address: &str,

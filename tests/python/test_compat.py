@@ -101,6 +101,13 @@ class Page(unittest.TestCase):
 
 
 class Rows(unittest.TestCase):
+    def test_every_scenario_in_python_has_a_pool_or_a_reason_why_not(self):
+        apart = {row.program for row in rows.ROWS if row.file.startswith("python/") and not row.in_process}
+        self.assertEqual(apart, set(rows.NO_POOL))
+        text = page.page({"redis": "7.0.15", "rows": [result("kombu", "ok"), result("A", "ok", "ok")]})
+        self.assertIn("\n- kombu: " + rows.NO_POOL["kombu"], text)
+        self.assertNotIn("\n- Celery", text)
+
     def test_every_row_names_a_scenario_and_a_pinned_version(self):
         for row in rows.ROWS:
             file = "rust/src/main.rs" if row.file == "rust" else row.file

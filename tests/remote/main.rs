@@ -9,8 +9,10 @@
     reason = "a test fails by panicking"
 )]
 
+mod calls;
 mod cluster;
 mod failover;
+mod features;
 mod hostile;
 mod node;
 mod places;
@@ -22,9 +24,9 @@ mod toolchain;
 
 use std::time::Duration;
 
-use lsmkv::{ErrorKind, Options, Remote, Reply};
+use lsmkv::{Commands, ErrorKind, Options, Remote, Reply, SessionCommands};
 
-use servers::Server;
+use servers::{Cluster, Server};
 
 /// Options with short limits.
 fn quick() -> Options {
@@ -73,4 +75,51 @@ fn a_store_that_is_opened_read_only_takes_no_writes() {
     assert_eq!(session.command(&set).unwrap_err().kind(), ErrorKind::ReadOnly);
     session.command(&[b"GET", b"k"]).unwrap();
     assert_eq!(session.command(&[b"EXEC"]).unwrap(), Reply::Array(vec![Reply::Nil]));
+}
+
+/// Replies of every kind that typed calls have. The keys are of one slot.
+fn typed_calls(address: &str) {
+    let store = Remote::open(address, &Options::default()).unwrap();
+    let commands: &dyn Commands = &store;
+    commands.mset(&[(b"{t}a", b"1"), (b"{t}b", b"2")]).unwrap();
+    let keys: [&[u8]; 2] = [b"{t}a", b"{t}none"];
+    assert_eq!(commands.mget(&keys).unwrap(), [Some("1".into()), None]);
+    assert_eq!(commands.incrbyfloat(b"{t}a", 0.5).unwrap(), 1.5);
+    assert_eq!(commands.hset(b"{t}h", &[(b"f", b"v")]).unwrap(), 1);
+    assert_eq!(commands.hgetall(b"{t}h").unwrap(), [("f".into(), "v".into())]);
+    assert!(
+        commands.zadd(b"{t}z", 1.5, b"m").unwrap() && commands.zadd(b"{t}z", 2.0, b"n").unwrap()
+    );
+    assert_eq!(commands.zmscore(b"{t}z", &[b"m", b"none"]).unwrap(), [Some(1.5), None]);
+    assert_eq!(commands.zpopmin_count(b"{t}z", 1).unwrap(), [("m".into(), 1.5)]);
+    assert_eq!(commands.sadd(b"{t}s", &[b"x"]).unwrap(), 1);
+    assert_eq!(commands.smismember(b"{t}s", &[b"x", b"y"]).unwrap(), [true, false]);
+    let sha = commands.script_load(b"return redis.call('GET', KEYS[1])").unwrap();
+    assert_eq!(commands.script_exists(&[&sha]).unwrap(), [true]);
+    let found = commands.evalsha(sha.as_bytes(), &[b"{t}b"], &[]).unwrap();
+    assert_eq!(found, Reply::Bulk("2".into()));
+    assert_eq!(commands.incr(b"{t}h").unwrap_err().kind(), ErrorKind::WrongType);
+    let mut session = store.session().unwrap();
+    assert_eq!(session.rpush(b"{t}l", &[b"a", b"b"]).unwrap(), 2);
+    let soon = Some(Duration::from_millis(1));
+    assert_eq!(session.brpop(&[b"{t}l"], soon).unwrap(), Some(("{t}l".into(), "b".into())));
+    assert_eq!(session.blpop(&[b"{t}l"], soon).unwrap(), Some(("{t}l".into(), "a".into())));
+    assert_eq!(session.blpop(&[b"{t}l"], soon).unwrap(), None);
+    let popped = session.bzpopmax(&[b"{t}z"], soon).unwrap();
+    assert_eq!(popped, Some(("{t}z".into(), "n".into(), 2.0)));
+    session.command(&[b"MULTI"]).unwrap();
+    assert_eq!(session.get(b"{t}a").unwrap_err().kind(), ErrorKind::Misuse);
+}
+
+#[test]
+fn typed_calls_return_the_same_on_every_server() {
+    if let Some(server) = Server::ours("remote::typed_served") {
+        typed_calls(&server.address());
+    }
+    if let Some(server) = Server::redis("remote::typed_redis", &[]) {
+        typed_calls(&server.address());
+    }
+    if let Some(cluster) = Cluster::start("remote::typed_cluster") {
+        typed_calls(&cluster.address());
+    }
 }

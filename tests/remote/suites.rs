@@ -1,7 +1,7 @@
 //! The programs in C and C++ and the tests in Python that run on any store, and which of their stories
 //! a store does not offer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use crate::servers::{Server, free_port};
 use crate::toolchain::{available, built, compiler, library_path, root, run, skip};
 
 /// Programs whose stories make sense on any store.
-const PROGRAMS: [&str; 15] = [
+pub(crate) const PROGRAMS: [&str; 15] = [
     "c/strings.c",
     "c/values.c",
     "c/hashes.c",
@@ -30,7 +30,8 @@ const PROGRAMS: [&str; 15] = [
 ];
 
 /// Tests of the Python binding that make sense on any store.
-const PYTHON: [&str; 3] = ["test_commands", "test_handles", "test_locks"];
+pub(crate) const PYTHON: [&str; 4] =
+    ["test_commands", "test_handles", "test_locks", "test_scripts"];
 
 /// The compiled programs.
 pub(crate) struct Suites {
@@ -42,8 +43,10 @@ pub(crate) struct Suites {
 pub(crate) enum Place {
     /// At an address.
     Server(String),
-    /// In a directory that another process holds and shares.
+    /// In a directory that processes share. The programs hold it, unless another process does.
     Shared(PathBuf),
+    /// In a directory for each story.
+    Here,
 }
 
 impl Place {
@@ -52,7 +55,15 @@ impl Place {
         match self {
             Self::Server(address) => command.env("LSMKV_TEST_STORE", address),
             Self::Shared(dir) => command.env("LSMKV_TEST_STORE", dir).env("LSMKV_TEST_SHARED", "1"),
+            Self::Here => command,
         };
+    }
+
+    /// Removes what stories copy to the place beside the store, so that others can.
+    fn remove_copies(&self) {
+        if let Self::Shared(dir) = self {
+            let _ = std::fs::remove_dir_all(format!("{}-copy", dir.display()));
+        }
     }
 }
 
@@ -61,12 +72,20 @@ impl std::fmt::Display for Place {
         match self {
             Self::Server(address) => write!(f, "{address}"),
             Self::Shared(dir) => write!(f, "{}, shared", dir.display()),
+            Self::Here => write!(f, "this process"),
         }
     }
 }
 
 /// What a store does not offer: a story, and the call or the sentence that said so.
 pub(crate) type Skips = BTreeMap<String, String>;
+
+/// How the stories ended on a place.
+pub(crate) struct Outcomes {
+    pub(crate) skips: Skips,
+    /// The stories in C and C++ that passed.
+    pub(crate) passed: BTreeSet<String>,
+}
 
 impl Suites {
     pub(crate) fn compiled() -> Self {
@@ -76,19 +95,23 @@ impl Suites {
     }
 
     /// Runs all of them on a store, which they empty.
-    pub(crate) fn run_on(&self, place: &Place) -> Skips {
-        let mut skips = Skips::new();
+    pub(crate) fn run_on(&self, place: &Place) -> Outcomes {
+        let (mut skips, mut passed) = (Skips::new(), BTreeSet::new());
         let mut failed = String::new();
+        let stores = self.scratch.path().join("stores");
+        std::fs::create_dir_all(&stores).unwrap();
         for (source, program) in &self.programs {
             let mut command = Command::new(program);
             command
-                .arg(self.scratch.path().join("stores"))
+                .arg(stores.join(source.replace('/', "-")))
                 .env("LD_LIBRARY_PATH", library_path(self.scratch.path()));
             place.tell(&mut command);
             let output = command.output().unwrap();
+            place.remove_copies();
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             let lines: Vec<&str> = text.lines().collect();
             for (at, line) in lines.iter().enumerate() {
+                passed.extend(line.strip_prefix("ok ").map(|it| format!("tests/{source}: {it}")));
                 if let Some(story) = line.strip_prefix("skipped ") {
                     skips.insert(format!("tests/{source}: {story}"), reason(lines[at - 1]));
                 }
@@ -98,13 +121,15 @@ impl Suites {
             }
         }
         for name in PYTHON {
-            match run_python(name, place) {
+            let outcome = run_python(name, place);
+            place.remove_copies();
+            match outcome {
                 Ok(found) => skips.extend(found),
                 Err(text) => failed += &text,
             }
         }
         assert!(failed.is_empty(), "{failed}");
-        skips
+        Outcomes { skips, passed }
     }
 }
 

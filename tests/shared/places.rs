@@ -2,8 +2,9 @@
 //! process stand for two processes: the second one finds the lock taken and connects.
 
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::time::Duration;
 
-use lsmkv::{Db, ErrorKind, Options, Reply};
+use lsmkv::{Commands, Db, ErrorKind, Options, Reply, SessionCommands};
 
 use super::{bulk, open, run};
 
@@ -26,6 +27,29 @@ fn the_first_holds_the_store_and_the_others_see_what_it_sees() {
     assert_eq!(run(&second, "GET a"), bulk("1"));
     assert_eq!(second.select(99).unwrap_err().kind(), ErrorKind::OutOfRange);
     assert_eq!(first.select(99).unwrap_err().kind(), ErrorKind::OutOfRange);
+}
+
+#[test]
+fn typed_calls_run_at_the_holder_and_in_its_views_and_sessions() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (open(dir.path()), open(dir.path()));
+    for store in [&first, &second] {
+        assert_eq!(store.hset(b"h", &[(b"f", b"v")]).unwrap(), i64::from(store.is_holder()));
+        assert_eq!(store.hgetall(b"h").unwrap(), [("f".into(), "v".into())]);
+        store.set(b"n", b"1").unwrap();
+        assert_eq!(store.lpush(b"n", &[b"x"]).unwrap_err().kind(), ErrorKind::WrongType);
+        let (snapshot, transaction) = (store.snapshot().unwrap(), store.begin().unwrap());
+        assert_eq!(transaction.incr(b"n").unwrap(), 2);
+        transaction.commit().unwrap();
+        assert_eq!(snapshot.get(b"n").unwrap(), Some("1".into()));
+        assert_eq!(snapshot.incr(b"n").unwrap_err().kind(), ErrorKind::ReadOnly);
+        let mut session = store.session();
+        assert_eq!(session.rpush(b"l", &[b"a", b"b"]).unwrap(), 2);
+        let soon = Some(Duration::from_millis(1));
+        assert_eq!(session.blpop(&[b"l"], soon).unwrap(), Some(("l".into(), "a".into())));
+        assert_eq!(session.brpop(&[b"l"], soon).unwrap(), Some(("l".into(), "b".into())));
+        assert_eq!(session.brpop(&[b"l"], soon).unwrap(), None);
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod header;
 mod methods;
 mod python;
 mod syntax;
+mod typed;
 
 use std::path::Path;
 
@@ -27,6 +28,8 @@ pub(crate) fn rust_files(root: &Path) -> Result<Vec<File>, String> {
         vec![("src/commands/generated/dispatch.rs".to_owned(), formatted(&dispatch, root)?)];
     let methods = formatted(&methods::methods(&families), root)?;
     files.push(("src/commands/generated/methods.rs".to_owned(), methods));
+    let typed = formatted(&typed::typed(&families), root)?;
+    files.push(("src/commands/generated/typed.rs".to_owned(), typed));
     for family in &families {
         let name = format!("src/ffi/generated/{}.rs", family.group.module);
         files.push((name, formatted(&ffi::functions(family)?, root)?));

@@ -19,9 +19,9 @@ pub(super) enum PopSyntax {
     Single(PopSource, &'static str),
     /// BLMPOP, BZMPOP: the arguments of the counterpart, preceded by the timeout.
     Multi(PopSource),
-    /// BLMOVE.
+    /// BLMOVE: a source, a destination and an end of each.
     Move,
-    /// BRPOPLPUSH.
+    /// BRPOPLPUSH: a source, whose right end is popped, and a destination.
     RPopLPush,
 }
 

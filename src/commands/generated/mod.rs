@@ -2,3 +2,6 @@
 
 pub(crate) mod dispatch;
 mod methods;
+mod typed;
+
+pub use typed::{Commands, ScoredMembers, SessionCommands};

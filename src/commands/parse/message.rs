@@ -1,4 +1,4 @@
-//! PUBSUB.
+//! The parser of PUBSUB: one for each of its subcommands.
 
 use bytes::Bytes;
 

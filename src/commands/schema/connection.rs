@@ -7,47 +7,47 @@ use super::spec::{Arg, Command, ReplyKind};
 /// A connection command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionCommand {
-    /// CLIENT.
+    /// CLIENT: tells about connections, or changes this one.
     Client,
-    /// CONFIG.
+    /// CONFIG: tells or sets what a server is configured with.
     Config,
-    /// DISCARD.
+    /// DISCARD: forgets the commands since MULTI.
     Discard,
-    /// ECHO.
+    /// ECHO: replies its argument.
     Echo,
-    /// EXEC.
+    /// EXEC: runs the commands since MULTI as one.
     Exec,
-    /// HELLO.
+    /// HELLO: chooses the protocol, and logs in.
     Hello,
-    /// INFO.
+    /// INFO: tells about the store, as text.
     Info,
-    /// MULTI.
+    /// MULTI: queues the commands that follow, for EXEC.
     Multi,
-    /// PING.
+    /// PING: replies PONG, or its argument.
     Ping,
-    /// PSUBSCRIBE.
+    /// PSUBSCRIBE: listens to the channels that patterns match.
     Psubscribe,
-    /// PUNSUBSCRIBE.
+    /// PUNSUBSCRIBE: listens to patterns no more.
     Punsubscribe,
-    /// QUIT.
+    /// QUIT: ends the connection.
     Quit,
-    /// RESET.
+    /// RESET: forgets all that the connection remembers.
     Reset,
-    /// SELECT.
+    /// SELECT: chooses the database.
     Select,
-    /// SSUBSCRIBE.
+    /// SSUBSCRIBE: listens to channels of shards.
     Ssubscribe,
-    /// SUBSCRIBE.
+    /// SUBSCRIBE: listens to channels.
     Subscribe,
-    /// SUNSUBSCRIBE.
+    /// SUNSUBSCRIBE: listens to channels of shards no more.
     Sunsubscribe,
-    /// TIME.
+    /// TIME: tells the time of the server.
     Time,
-    /// UNSUBSCRIBE.
+    /// UNSUBSCRIBE: listens to channels no more.
     Unsubscribe,
-    /// UNWATCH.
+    /// UNWATCH: forgets the watched keys.
     Unwatch,
-    /// WATCH.
+    /// WATCH: makes EXEC run only if these keys stay as they are.
     Watch,
 }
 

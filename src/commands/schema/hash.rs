@@ -1,4 +1,4 @@
-//! Hashes.
+//! The entries of the commands of hashes.
 
 use super::parameters::{ITEMS, KEY, bytes, flags, maybe_bytes_out, reply_out, signed_count};
 use super::spec::Access::{Read, Write};
@@ -6,7 +6,7 @@ use super::spec::Arg::{Bytes, Counted, Float, Int, Key, Many, Member, Optional, 
 use super::spec::Words::{CountOf, Flag, Of, Word as Literal};
 use super::spec::{Arg, Command, Flags, Function, Group, ReplyKind};
 
-/// Hashes.
+/// The commands of hashes.
 pub(crate) const GROUP: Group = Group { module: "hash", title: "Hashes", commands: COMMANDS };
 
 const HASH: Arg = Key("key");

@@ -1,4 +1,4 @@
-//! Lists.
+//! The entries of the commands of lists.
 
 use super::parameters::{
     DESTINATION, KEY, KEYS, bytes, choice, int, int_out, key, maybe_bytes_out, reply_out, unsigned,
@@ -8,7 +8,7 @@ use super::spec::Arg::{Bytes, Choice, Counted, Int, Key, Many, Optional, Word};
 use super::spec::Words::{CountOf, Of, Word as Literal};
 use super::spec::{Arg, Command, Flags, Function, Group, Nil, Output, Parameter, ReplyKind};
 
-/// Lists.
+/// The commands of lists.
 pub(crate) const GROUP: Group = Group { module: "list", title: "Lists", commands: COMMANDS };
 
 const LIST: Arg = Key("key");

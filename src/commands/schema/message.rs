@@ -6,7 +6,7 @@ use super::spec::Arg::{Bytes, Many, OneOf, Optional, Word};
 use super::spec::Words::{Of, Word as Literal};
 use super::spec::{Arg, Command, Flags, Function, Group, ReplyKind};
 
-/// Messages.
+/// The commands that send messages and tell who receives them.
 pub(crate) const GROUP: Group = Group { module: "message", title: "Messages", commands: COMMANDS };
 
 const PATTERN: Arg = Optional(&[Bytes("pattern")]);

@@ -5,7 +5,7 @@ use super::spec::Access::Read;
 use super::spec::Arg::{Bytes, Int, Key, Optional, Word};
 use super::spec::{Arg, Command, Flags, Function, Group, Parameter, ReplyKind};
 
-/// Scans.
+/// The commands that walk over a part of the keys or of a collection.
 pub(crate) const GROUP: Group = Group { module: "scan", title: "Scans", commands: COMMANDS };
 
 const COST: &str = "O(N), N being COUNT";

@@ -1,4 +1,4 @@
-//! Sets.
+//! The entries of the commands of sets.
 
 use super::parameters::{KEY, KEYS, int_out, maybe_bytes_out, reply_out, signed_count, unsigned};
 use super::spec::Access::{Read, Write};
@@ -6,7 +6,7 @@ use super::spec::Arg::{Counted, Int, Key, Many, Member, Optional, Word};
 use super::spec::Words::{CountOf, Of, Word as Literal};
 use super::spec::{Arg, Command, Flags, Function, Group, ReplyKind};
 
-/// Sets.
+/// The commands of sets.
 pub(crate) const GROUP: Group = Group { module: "set", title: "Sets", commands: COMMANDS };
 
 const SET: Arg = Key("key");

@@ -1,4 +1,4 @@
-//! Sorting.
+//! The entries of SORT and SORT_RO.
 
 use super::parameters::{COUNT, DESTINATION, KEY, OFFSET, flags, int_out, optional, reply_out};
 use super::spec::Access::{AloneWith, Read};
@@ -6,7 +6,7 @@ use super::spec::Arg::{Bytes, Int, Key, Many, OneOf, Optional, Word};
 use super::spec::Words::{BeforeEach, IfGiven, Of, Word as Literal};
 use super::spec::{Arg, Command, Function, Group, Parameter, ParameterKind, ReplyKind, Words};
 
-/// Sorting.
+/// The commands that sort collections.
 pub(crate) const GROUP: Group = Group { module: "sort", title: "Sorting", commands: COMMANDS };
 
 const COST: &str = "O(N*log(N)+M), N being the number of elements, M the number of values returned";

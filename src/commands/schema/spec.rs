@@ -60,7 +60,7 @@ pub(crate) enum Access {
 pub(crate) enum Arg {
     /// A key, with its name in the documentation.
     Key(&'static str),
-    /// Bytes.
+    /// A byte string, with its name in the documentation.
     Bytes(&'static str),
     /// Bytes that name a member or a field of the key's collection.
     Member(&'static str),
@@ -87,7 +87,7 @@ pub(crate) enum Arg {
 /// The kind of a reply. The method of a regular command returns the matching Rust type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyKind {
-    /// `OK`.
+    /// The status `OK`.
     Ok,
     /// An integer.
     Int,
@@ -95,7 +95,7 @@ pub(crate) enum ReplyKind {
     Flag,
     /// An integer or nil.
     MaybeInt,
-    /// Bytes.
+    /// A byte string, never nil.
     Value,
     /// A number as text of any precision; a double in C.
     Float,
@@ -250,17 +250,17 @@ pub(crate) enum ParameterKind {
     Key,
     /// A value, field, member or element: pointer and length.
     Bytes,
-    /// `int64_t`.
+    /// `int64_t`, of any sign.
     Int,
     /// `int64_t` that must not be negative.
     Unsigned,
     /// `int64_t` whose double is an `int64_t` too.
     SignedCount,
-    /// `uint64_t`.
+    /// `uint64_t`: the offset of a bit.
     Offset,
     /// `uint32_t`: the number of a database.
     Database,
-    /// `double`.
+    /// `double`: a score, a step or seconds.
     Double,
     /// At least one key: an array of slices and its length `n`.
     Keys,
@@ -343,15 +343,15 @@ pub(crate) struct Output {
 pub(crate) enum OutputKind {
     /// There is no output.
     None,
-    /// `int64_t`.
+    /// `int64_t`: a number of any sign.
     Int,
     /// `int64_t` that is 1 or 0.
     Flag,
-    /// `double`.
+    /// `double`: a number that need not be whole.
     Double,
-    /// `lsmkv_buf`.
+    /// `lsmkv_buf`: a byte string.
     Bytes,
-    /// `lsmkv_reply *`.
+    /// `lsmkv_reply *`: a reply of any kind.
     Reply,
     /// `int32_t`: the type of a key.
     Type,
@@ -368,11 +368,11 @@ pub(crate) enum OutputKind {
 pub(crate) enum Nil {
     /// The reply is never nil.
     Never,
-    /// NOT_FOUND.
+    /// A nil reply is the status NOT_FOUND.
     NotFound,
-    /// NOT_FOUND, in this case.
+    /// A nil reply is NOT_FOUND; the text says when there is one.
     NotFoundWhen(&'static str),
-    /// SKIPPED, in this case.
+    /// A nil reply is SKIPPED; the text says when there is one.
     Skipped(&'static str),
 }
 

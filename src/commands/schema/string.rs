@@ -1,4 +1,4 @@
-//! Strings.
+//! The entries of the commands of strings.
 
 use super::parameters::{
     KEY, bytes, bytes_out, exclusive_flags, flags, int, int_out, key, maybe_bytes_out, reply_out,
@@ -11,7 +11,7 @@ use super::spec::{
     ReplyKind,
 };
 
-/// Strings.
+/// The commands of strings.
 pub(crate) const GROUP: Group = Group { module: "string", title: "Strings", commands: COMMANDS };
 
 const STRING: Arg = Key("key");

@@ -97,18 +97,24 @@ impl Session {
     /// Runs a command, or queues it after MULTI. An error of the command is a reply, as in
     /// [`Db::command`].
     pub fn command(&mut self, argv: &[&[u8]]) -> Result<Reply> {
+        name_of(argv)?;
+        self.execute(argv).or_else(as_reply)
+    }
+
+    /// Runs a command, or queues it after MULTI. An error of the command is an `Err`.
+    pub(super) fn execute(&mut self, argv: &[&[u8]]) -> Result<Reply> {
         let name = name_of(argv)?;
         self.end_notice();
         let reply = match find(name) {
             Some(known) => self.own_command(known, argv),
             None if self.queue.is_some() => Ok(self.queue_command(name, argv)),
             None if self.connection.tracking.is_some() => self.run_tracked(argv),
-            None => self.db.command(argv),
+            None => self.db.execute(argv),
         };
         if self.connection.tracking.is_some() && self.queue.is_none() {
             self.end_caching(name);
         }
-        reply.or_else(as_reply)
+        reply
     }
 
     /// Runs a command, or queues it after MULTI, and writes its reply to `sink`. EXEC writes the

@@ -135,8 +135,9 @@ impl Durability {
         self.wait_in(WaitMode::UntilDurable, position, timeout)
     }
 
-    /// Like [`Durability::wait`], but fails with `Closed` as soon as [`Durability::announce_close`]
-    /// is called, unless a flush that it runs itself makes `position` durable.
+    /// Waits until everything before `position` is durable, or `timeout` passes, as
+    /// [`Durability::wait`]. Fails with `Closed` as soon as [`Durability::announce_close`] is called,
+    /// unless a flush that it runs itself makes `position` durable.
     pub fn wait_until_closing(
         &self,
         position: LogPosition,

@@ -131,8 +131,8 @@ impl Log {
         self.durability.wait(position, timeout)
     }
 
-    /// Like [`Log::wait_durable`], but fails with `Closed` as soon as [`Log::announce_close`] is
-    /// called.
+    /// Waits until everything before `position` is durable, or `timeout` passes, as
+    /// [`Log::wait_durable`]. Fails with `Closed` as soon as [`Log::announce_close`] is called.
     pub fn wait_until_closing(
         &self,
         position: LogPosition,

@@ -49,7 +49,7 @@ pub(super) enum SplitJoin {
     Sum,
     /// The elements, in the order of the keys.
     ByKey,
-    /// `OK`.
+    /// `OK`, which each node replies.
     Ok,
 }
 

@@ -35,10 +35,10 @@ commands! {
 /// The unit of the indexes of a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BitUnit {
-    /// Bytes.
+    /// Indexes count bytes.
     #[default]
     Byte,
-    /// Bits.
+    /// Indexes count bits.
     Bit,
 }
 

@@ -238,9 +238,9 @@ fn each_zeros(mut count: u64, visit: &mut impl FnMut(&[u8])) {
 /// The value of a string that exists.
 #[derive(Clone, Debug)]
 pub(crate) enum StringValue {
-    /// Bytes of the record.
+    /// The bytes are in the record itself.
     Whole(Bytes),
-    /// Rows.
+    /// The bytes are in rows of their own.
     Chunked(ChunkedString),
 }
 

@@ -41,7 +41,7 @@ impl Expiry {
 /// When SET writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
-    /// Always.
+    /// SET writes whether the key exists or not.
     #[default]
     Always,
     /// NX: if the key does not exist.
@@ -53,7 +53,7 @@ pub enum Condition {
 /// The expiry that SET gives the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SetExpiry {
-    /// None.
+    /// The key does not expire.
     #[default]
     Never,
     /// KEEPTTL: the expiry that the key has.

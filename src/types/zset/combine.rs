@@ -49,7 +49,7 @@ impl Aggregate {
 pub struct Combine<'a> {
     /// WEIGHTS: what the scores of each input are multiplied by; empty: by 1.
     pub weights: &'a [f64],
-    /// AGGREGATE.
+    /// AGGREGATE: how the scores of a member that several inputs have become one.
     pub aggregate: Aggregate,
 }
 

@@ -1,4 +1,4 @@
-//! ZRANDMEMBER.
+//! ZRANDMEMBER: members that are drawn by chance, with or without repeats.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! ZRANDMEMBER.
+//! The parser of ZRANDMEMBER: without a count it replies one member, with one an array.
 
 use crate::commands::args::{Args, syntax_error};
 use crate::commands::sink::ReplySink;
