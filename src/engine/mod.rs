@@ -33,6 +33,7 @@ mod handle;
 pub mod hash;
 pub mod health;
 mod held_inputs;
+mod input_wait;
 
 pub mod iter;
 mod lasting_reader;
