@@ -43,6 +43,8 @@ pub use schema::connection::ConnectionCommand;
 pub use schema::spec::KeyPositions;
 pub use script_calls::{RestorePolicy, Script};
 pub(crate) use scripts::ScriptEngine;
+#[cfg(feature = "server")]
+pub(crate) use session::LongValue;
 pub use session::{AbandonedCommands, Session, SessionTrackingState};
 pub use sink::{Head, ReplySink};
 #[cfg(all(feature = "remote", feature = "server"))]

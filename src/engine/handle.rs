@@ -99,6 +99,13 @@ impl Engine {
         self.core.health.cause().cloned()
     }
 
+    /// An error if the store takes no writes: it was opened `read_only`, is closed or degraded.
+    #[cfg(feature = "server")]
+    pub fn check_writable(&self) -> Result<()> {
+        self.core.writable()?;
+        self.core.health.check()
+    }
+
     /// Leaves `bytes` of the block cache's share of the memory budget unused until the next call.
     pub fn lend_cache(&self, bytes: u64) {
         self.core.cache.lend(bytes);

@@ -27,6 +27,16 @@ pub struct Limits {
     pub unauthenticated: bool,
 }
 
+/// An argument whose length is known, and which is not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// Where it begins, from the start of the request.
+    pub start: usize,
+    pub len: usize,
+    /// The number of arguments of the request.
+    pub count: usize,
+}
+
 impl Limits {
     const UNAUTHENTICATED_ARGUMENTS: usize = 10;
     const UNAUTHENTICATED_BULK: usize = 16 << 10;
@@ -107,6 +117,17 @@ impl RequestReader {
     /// escapes.
     pub fn argument_ranges(&self) -> Option<&[(usize, usize)]> {
         self.words.is_empty().then_some(self.arguments.as_slice())
+    }
+
+    /// The argument that is not complete yet, if its length is known.
+    pub fn announced(&self) -> Option<Announced> {
+        let (len, missing) = (self.bulk?, self.missing?);
+        Some(Announced { start: self.at, len, count: self.arguments.len() + missing })
+    }
+
+    /// Takes the announced argument for an empty one: its bytes went elsewhere.
+    pub fn leave_out(&mut self) {
+        self.bulk = self.bulk.map(|_| 0);
     }
 
     /// The memory that the reader holds.
@@ -317,6 +338,26 @@ mod tests {
         assert_eq!(read(b"*1\r\n$16384\r\n"), Ok(Parsed::Incomplete));
         let refused = read(b"*1\r\n$16385\r\n").unwrap_err();
         assert!(refused.to_string().contains("unauthenticated bulk"));
+    }
+
+    #[test]
+    fn an_announced_argument_may_go_elsewhere() {
+        let mut reader = RequestReader::default();
+        let head = b"*4\r\n$3\r\nSET\r\n$1\r\nk\r\n$5000\r\n";
+        for cut in [4, 10, 20, head.len() - 1] {
+            assert_eq!(reader.read(&head[..cut], &LIMITS), Ok(Parsed::Incomplete));
+            assert!(reader.announced().is_none_or(|next| next.len < 5000), "{cut}");
+        }
+        assert_eq!(reader.read(head, &LIMITS), Ok(Parsed::Incomplete));
+        let announced = Announced { start: head.len(), len: 5000, count: 4 };
+        assert_eq!(reader.announced(), Some(announced));
+        reader.leave_out();
+        let request = [head, &b"\r\n$2\r\nNX\r\n*1"[..]].concat();
+        assert_eq!(reader.read(&request[..head.len() + 1], &LIMITS), Ok(Parsed::Incomplete));
+        assert_eq!(reader.read(&request, &LIMITS), Ok(Parsed::Request(request.len() - 2)));
+        let arguments: Vec<&[u8]> = reader.arguments(&request).collect();
+        assert_eq!(arguments, [&b"SET"[..], b"k", b"", b"NX"]);
+        assert_eq!(reader.announced(), None);
     }
 
     #[test]

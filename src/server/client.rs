@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::commands::{Reply, Session, WaitingPop};
+use crate::commands::{LongValue, Reply, Session, WaitingPop};
 
 use super::client_list::ClientInfo;
 use super::command_table::CommandEntry;
@@ -63,6 +63,8 @@ pub(crate) struct Client {
     pub(crate) held: Held,
     /// The rest of the reply to its last command.
     pub(crate) long_reply: Option<LongReply>,
+    /// The value of the command that is about to run, if it arrived in parts.
+    pub(crate) long_value: Option<LongValue>,
     /// Whether the client has written since its replies were last sent.
     pub(crate) has_written: bool,
     /// The numbers of its channels, patterns and shard channels.
@@ -86,6 +88,7 @@ impl Client {
             close_state: CloseState::Open,
             held: Held::default(),
             long_reply: None,
+            long_value: None,
             has_written: false,
             subscriptions: [0; 3],
             listens: false,

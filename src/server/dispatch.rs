@@ -39,8 +39,10 @@ pub(crate) fn dispatch(
     let entry = server.commands.find(name);
     let may_run = client.authenticated || entry.is_none_or(|entry| entry.before_auth);
     let limit = OutputLimit::new(server, client, before);
+    // Nobody monitored when this began, and its value is not at hand.
+    let shown = entry.filter(|_| client.long_value.is_none());
     let mut monitored =
-        entry.map_or(Shown::No, |entry| monitor::shown(server, client, entry, argv));
+        shown.map_or(Shown::No, |entry| monitor::shown(server, client, entry, argv));
     let queued = take_shown(client, entry, monitored);
     let mut called = ScriptSteps::new();
     let mut writer = Writer::with_limit(out, client.protocol, &limit);
@@ -269,7 +271,11 @@ fn run_store_command(
     if client.listens {
         return run_before_messages(server, client, argv, out);
     }
-    if let Err(error) = client.session.command_into(argv, out) {
+    let ran = match client.long_value.take() {
+        Some(mut value) => client.session.run_long_value(&mut value, argv, out),
+        None => client.session.command_into(argv, out),
+    };
+    if let Err(error) = ran {
         write_failure(server, &error, out);
     }
 }

@@ -5,13 +5,17 @@
 //! most [`SPILL_BYTES`], and the record that names them with the last rows: before that commit
 //! nothing of the collection exists, after it everything. A command that fails in between leaves
 //! garbage, but no visible trace. While it runs, its version is reserved (`Tx::new_version`), so
-//! compactions keep the rows, and its stripes are held.
+//! compactions keep the rows, and its stripes are held. A string that comes in parts is built without
+//! locks, before its command runs: see `string::staged`.
 //!
 //! A collection smaller than one commit stays pending with the other writes of the [`Tx`]. Spilled
 //! rows are newer than the read point of the `Tx`; it knows their prefix and reads their latest
 //! state: no one else writes them. A transaction that has emptied or swapped databases spills
 //! nothing: its rows may be in a space that no database maps to yet, which compactions take for
 //! dead.
+
+#[cfg(feature = "server")]
+mod resting;
 
 use bytes::Bytes;
 
@@ -25,6 +29,8 @@ use crate::keyspace::trees::{DATA, SCORE};
 use crate::messages::events::Classes;
 use crate::txn::Tx;
 use crate::txn::store::Store;
+#[cfg(feature = "server")]
+pub(crate) use resting::RestingBuild;
 
 /// The most bytes of rows in one spill; a longer row has one to itself.
 const SPILL_BYTES: usize = 1 << 20;

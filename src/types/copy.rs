@@ -169,13 +169,7 @@ impl Tx<'_> {
             StringBody::Chunked(chunks) if large => {
                 let source = prefix(space, key, chunks.version);
                 self.on_database(database, |tx| {
-                    let mut build = tx.build_collection(to)?;
-                    let end = after_prefix(&source);
-                    tx.each_row(DATA, &source, (&source, end.as_deref()), |index, chunk| {
-                        build.put_plain(index, chunk)
-                    })?;
-                    let copied = Chunks { version: build.version(), ..chunks };
-                    build.finish_rows(tx)?;
+                    let copied = tx.copy_chunks(&source, chunks, to)?;
                     tx.put_record(to, copied.encode(record.header))
                 })
             }
@@ -188,6 +182,24 @@ impl Tx<'_> {
                 self.on_database(database, |tx| tx.put_string(to, &value, expire_ms))
             }
         }
+    }
+
+    /// Copies the rows of a string with this prefix to rows of `to`, under a version that a record has
+    /// to name.
+    pub(super) fn copy_chunks(
+        &mut self,
+        source: &[u8],
+        chunks: Chunks,
+        to: &[u8],
+    ) -> Result<Chunks> {
+        let mut build = self.build_collection(to)?;
+        let end = after_prefix(source);
+        self.each_row(DATA, source, (source, end.as_deref()), |index, chunk| {
+            build.put_plain(index, chunk)
+        })?;
+        let copied = Chunks { version: build.version(), ..chunks };
+        build.finish_rows(self)?;
+        Ok(copied)
     }
 
     /// Visits the sub keys and values of the rows of `[lower, upper)`, which begin with `source`.

@@ -59,6 +59,8 @@ pub use scan::{Page, ScanOptions};
 pub(crate) use set::SetOperation;
 pub use sort::{SortBy, SortOptions};
 #[cfg(feature = "server")]
+pub(crate) use string::StagedString;
+#[cfg(feature = "server")]
 pub(crate) use string::chunks::StringReader;
 pub(crate) use string::chunks::StringValue;
 pub use string::{Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions, SetOutcome};

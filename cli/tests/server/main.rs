@@ -6,8 +6,8 @@
 //! of subscriptions (3,000), `LSMKV_EVENT_COMMANDS` that of key events (3,000),
 //! `LSMKV_TRACKING_COMMANDS` that of clients that track keys (4,000), `LSMKV_MESSAGE_SEED`,
 //! `LSMKV_EVENT_SEED` and `LSMKV_TRACKING_SEED` what these follow from, `LSMKV_RESTART_MB`
-//! the size of a store that is opened again (64; the long form uses 1 GB). `LSMKV_SIEGE=long` makes
-//! attacks last longer.
+//! the size of a store that is opened again (64; the long form uses 1 GB), `LSMKV_LONG_SET_MB` that of
+//! a value that is set (96; the long form uses 512). `LSMKV_SIEGE=long` makes attacks last longer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may")]
 #![allow(clippy::indexing_slicing, clippy::print_stdout, reason = "a test may")]
 #![allow(clippy::cast_possible_truncation, reason = "tests use small numbers")]
@@ -22,6 +22,7 @@ mod hash_flood;
 mod hostile;
 mod key_events;
 mod like_redis;
+mod long_sets;
 mod long_strings;
 mod many_clients;
 mod memory;

@@ -6,7 +6,9 @@ use crate::commands::sink::{Head, ReplySink};
 use crate::error::{Error, ErrorKind, Result};
 use crate::txn::Tx;
 use crate::types::number::parse_integer;
-use crate::types::{Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions};
+use crate::types::{
+    Condition, Expiry, GetExpiry, Lcs, LcsMatch, SetExpiry, SetOptions, SetOutcome,
+};
 
 /// An expiry whose number is still text. Redis reports a wrong word anywhere before a wrong number.
 struct UnreadExpiry<'a> {
@@ -41,11 +43,28 @@ pub(crate) fn set(tx: &mut Tx<'_>, mut args: Args<'_>) -> Result<Reply> {
     let (key, value) = (args.bytes()?, args.bytes()?);
     let options = set_options(args)?;
     let outcome = tx.set_with(key, value, options)?;
-    Ok(match outcome.written {
+    Ok(set_reply(options, outcome))
+}
+
+/// SET whose value `put` puts, with its expiry. `options` are the arguments after the value.
+#[cfg(feature = "server")]
+pub(crate) fn set_by<'s>(
+    tx: &mut Tx<'s>,
+    key: &[u8],
+    options: Args<'_>,
+    put: impl FnOnce(&mut Tx<'s>, u64) -> Result<()>,
+) -> Result<Reply> {
+    let options = set_options(options)?;
+    let outcome = tx.set_with_by(key, options, put)?;
+    Ok(set_reply(options, outcome))
+}
+
+fn set_reply(options: SetOptions, outcome: SetOutcome) -> Reply {
+    match outcome.written {
         _ if options.get => Reply::bulk(outcome.old),
         true => Reply::OK,
         false => Reply::Nil,
-    })
+    }
 }
 
 fn set_options(mut args: Args<'_>) -> Result<SetOptions> {

@@ -4,6 +4,7 @@
 //! - `connection`: commands that concern only the connection; `clients`: CLIENT;
 //! - `info`, `settings`: INFO and CONFIG, for programs that ask a server for them;
 //! - `nowait`: a blocking command for who must not block;
+//! - `long_value`: a command whose value arrives in parts;
 //! - `subscriptions`: channels that the connection listens to, and their messages;
 //! - `tracking`: CLIENT TRACKING, and commands of a session that tracks the keys it reads;
 //! - `queue`: the commands between MULTI and EXEC, and how EXEC runs them;
@@ -14,6 +15,8 @@ mod abandoned;
 mod clients;
 mod connection;
 mod info;
+#[cfg(feature = "server")]
+mod long_value;
 mod nowait;
 mod queue;
 mod queue_chunk;
@@ -34,6 +37,8 @@ use crate::txn::watch::Watches;
 pub use abandoned::AbandonedCommands;
 use connection::Connection;
 pub(super) use connection::database;
+#[cfg(feature = "server")]
+pub(crate) use long_value::LongValue;
 use queue::{Answers, Into, Queue, Queued};
 pub use tracking::SessionTrackingState;
 

@@ -35,7 +35,7 @@ impl Connection {
 
     pub(super) fn receive(&mut self, turn: &mut Turn<'_>) {
         // What is left of a small request may stand before more of them; of a large one, more is read.
-        let is_small = self.query_buffer.len() < SHARED_CHUNK_BYTES;
+        let is_small = self.query_buffer.len() < SHARED_CHUNK_BYTES && self.arriving.is_none();
         let is_shared = is_small && (turn.is_crowded || (turn.is_shared && self.had_long_turn()));
         match turn.input.read(&mut self.stream, is_shared) {
             Ok((chunk, full)) => {
@@ -77,9 +77,12 @@ impl Connection {
         }
     }
 
-    /// Parses a chunk in place if nothing precedes it, else appends it to the query buffer.
+    /// Parses a chunk in place if nothing precedes it, else appends it to the query buffer. What belongs
+    /// to a long value goes there.
     fn take_chunk(&mut self, chunk: InputChunk, input: &InputBuffer) {
-        if self.query_buffer.is_empty() && self.may_run() {
+        if self.arriving.is_some() {
+            self.take_part(input.bytes(chunk));
+        } else if self.query_buffer.is_empty() && self.may_run() {
             self.parsing = Some((chunk, 0));
         } else {
             self.query_buffer.extend_from_slice(input.bytes(chunk));
@@ -95,11 +98,7 @@ impl Connection {
             let limits = self.limits(turn.server);
             let rest = turn.input.bytes(chunk).get(at..).unwrap_or_default();
             match self.reader.read(rest, &limits) {
-                Ok(Parsed::Incomplete) => {
-                    self.keep_rest(chunk, at, turn.input);
-                    self.has_unparsed = false;
-                    return TurnOutcome::Done;
-                }
+                Ok(Parsed::Incomplete) => return self.await_rest(chunk, at, turn),
                 Ok(Parsed::Request(len)) => {
                     self.had_request = true;
                     let request = at..at + len;
@@ -115,6 +114,7 @@ impl Connection {
                 }
                 Err(error) => {
                     turn.counters.protocol_errors.add(1);
+                    self.arriving = None;
                     self.reply(|out| out.error(&format!("ERR {error}")));
                     self.client.close_state = CloseState::AfterReplies;
                     at += rest.len();
@@ -134,34 +134,66 @@ impl Connection {
     ) -> bool {
         let bytes = turn.input.bytes(chunk).get(request.clone()).unwrap_or_default();
         let admission = match self.reader.argument_ranges() {
-            Some(arguments) => {
+            Some(arguments) if self.arriving.is_none() => {
                 let slot = turn.slot;
+                let request = request.clone();
                 let candidate = BatchCandidate { slot, chunk, request, bytes, arguments };
                 turn.batch.add(turn.server, &self.client, candidate)
             }
-            None => Admission::Alone,
+            _ => Admission::Alone,
         };
         match admission {
             Admission::Added => self.batched += 1,
             Admission::NextBatch => return false,
             Admission::Alone if self.batched > 0 => return false,
-            Admission::Alone => {
-                let argv: SmallVec<[&[u8]; 16]> = self.reader.arguments(bytes).collect();
-                if !argv.is_empty() {
-                    let (server, counters) = (turn.server, turn.counters);
-                    let out = &mut self.output_buffer;
-                    let nanos = dispatch(server, counters, &mut self.client, &argv, out);
-                    // A subscriber that counts as slow is served after those who publish, and misses
-                    // what was sent after its SUBSCRIBE.
-                    self.ran_slow_command |= nanos > LONG_COMMAND_NANOS
-                        && argv
-                            .first()
-                            .and_then(|name| server.commands.find(name))
-                            .is_some_and(CommandEntry::can_take_long);
-                }
-            }
+            Admission::Alone => self.run_alone(chunk, request, turn),
         }
         true
+    }
+
+    /// Runs a request at once.
+    fn run_alone(&mut self, chunk: InputChunk, request: Range<usize>, turn: &Turn<'_>) {
+        let bytes = turn.input.bytes(chunk).get(request).unwrap_or_default();
+        let whole = match self.arriving.take() {
+            Some(arriving) => arriving.hand_over(turn.server, &mut self.client),
+            None => None,
+        };
+        let mut argv: SmallVec<[&[u8]; 16]> = self.reader.arguments(bytes).collect();
+        if argv.is_empty() {
+            return;
+        }
+        if let Some((place, value)) = &whole
+            && let Some(word) = argv.get_mut(*place)
+        {
+            *word = value.as_ref();
+        }
+        let out = &mut self.output_buffer;
+        let nanos = dispatch(turn.server, turn.counters, &mut self.client, &argv, out);
+        self.client.long_value = None;
+        // A subscriber that counts as slow is served after those who publish, and misses what was
+        // sent after its SUBSCRIBE.
+        self.ran_slow_command |= nanos > LONG_COMMAND_NANOS
+            && argv
+                .first()
+                .and_then(|name| turn.server.commands.find(name))
+                .is_some_and(CommandEntry::can_take_long);
+    }
+
+    /// Keeps the beginning of a request until more of it arrives.
+    fn await_rest(&mut self, chunk: InputChunk, at: usize, turn: &mut Turn<'_>) -> TurnOutcome {
+        if self.is_long_value_next() {
+            // Requests that go back to the query buffer stand before this one.
+            if self.batched > 0 {
+                self.parsing = Some((chunk, at));
+                return TurnOutcome::NeedsBatch;
+            }
+            if self.begin_long_value(chunk, at, turn) {
+                return TurnOutcome::Done;
+            }
+        }
+        self.keep_rest(chunk, at, turn.input);
+        self.has_unparsed = false;
+        TurnOutcome::Done
     }
 
     /// Moves the rest of a chunk to the query buffer.

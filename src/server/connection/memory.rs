@@ -12,6 +12,7 @@ impl Connection {
     pub(super) fn publish_memory(&mut self) {
         let input = self.query_buffer.capacity()
             + self.reader.memory()
+            + self.arriving.as_ref().map_or(0, |arriving| arriving.memory())
             + self.client.memory_bytes()
             + self.stream.memory_bytes();
         let grown = input + self.output_buffer.capacity();

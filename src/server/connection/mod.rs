@@ -9,9 +9,12 @@
 //! command, was long. The event loop gives fewer turns to the connections with long turns. A turn that
 //! only received a part of a request counts as one, until a request is whole.
 //!
+//! The value of a long SET goes to the store as it arrives (`long_value`), and never into a buffer.
+//!
 //! Only the thread of its event loop uses a connection.
 
 mod input;
+mod long_value;
 mod memory;
 mod output;
 
@@ -22,6 +25,7 @@ use super::input_buffer::{InputBuffer, InputChunk};
 use super::shared::Server;
 use super::stream::Stream;
 use crate::resp::RequestReader;
+use long_value::ArrivingValue;
 
 /// Command execution pauses while a client has this many bytes of unread replies.
 const OUTPUT_PAUSE_BYTES: usize = 1 << 20;
@@ -33,8 +37,10 @@ pub(crate) struct Connection {
     pub(crate) stream: Stream,
     pub(crate) client: Client,
     reader: RequestReader,
-    /// Received bytes that are not parsed or not run yet.
+    /// Received bytes that are not parsed or not run yet, without the value that arrives.
     query_buffer: Vec<u8>,
+    /// The long value of the request that is received.
+    arriving: Option<Box<ArrivingValue>>,
     /// Replies; the first `sent` bytes are already sent.
     output_buffer: Vec<u8>,
     sent: usize,
@@ -99,6 +105,7 @@ impl Connection {
             client,
             reader: RequestReader::default(),
             query_buffer: Vec::new(),
+            arriving: None,
             output_buffer: Vec::new(),
             sent: 0,
             readable: true,

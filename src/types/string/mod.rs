@@ -1,8 +1,9 @@
 //! Strings: bytes in the record of their key or, if they are many, in chunks.
 //!
-//! - here: whole values of one or many keys; `chunks`: strings in chunks; `writer`: their making;
+//! - here: whole values of one or many keys; `set`: SET and its older forms; `options`: its options;
+//! - `chunks`: strings in chunks; `writer`: their making; `staged`: strings that come in parts;
 //!   `draft`: strings under change;
-//! - `options`: the options of SET; `range`: parts of a value; `counter`: values that are numbers;
+//! - `range`: parts of a value; `counter`: values that are numbers;
 //!   `lcs`: the longest common subsequence of two values.
 
 pub(crate) mod chunks;
@@ -15,6 +16,9 @@ mod options;
 #[cfg(test)]
 mod power_cut_tests;
 mod range;
+mod set;
+#[cfg(feature = "server")]
+mod staged;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -23,7 +27,6 @@ use bytes::Bytes;
 
 use crate::encoding::meta::{Type, encode_string, with_expiry};
 use crate::error::{Error, ErrorKind, Result};
-use crate::keyspace::errors::wrong_type;
 use crate::messages::events::Classes;
 use crate::txn::db::commands;
 use crate::txn::{Record, Tx};
@@ -32,6 +35,8 @@ use chunks::StringValue;
 pub use lcs::{Lcs, LcsMatch};
 pub use options::{Condition, Expiry, GetExpiry, SetExpiry, SetOptions, SetOutcome};
 pub(crate) use range::{clamp, resolve};
+#[cfg(feature = "server")]
+pub(crate) use staged::StagedString;
 
 commands! {
     /// GETEX: the value of `key`, whose expiry changes as `expiry` says.
@@ -119,12 +124,6 @@ impl Tx<'_> {
         self.value_of(key, record).map(Some)
     }
 
-    pub(crate) fn getset(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Bytes>> {
-        let old = self.as_read(|tx| tx.get(key))?;
-        self.set(key, value)?;
-        Ok(old)
-    }
-
     pub(crate) fn mget(&self, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
         keys.iter().map(|key| self.get_if_string(key)).collect()
     }
@@ -164,85 +163,6 @@ impl Tx<'_> {
         Ok(true)
     }
 
-    pub(crate) fn psetex(&mut self, key: &[u8], milliseconds: i64, value: &[u8]) -> Result<()> {
-        let deadline = Expiry::Milliseconds(milliseconds).deadline(self.now(), "psetex")?;
-        self.set_until(key, value, deadline)
-    }
-
-    pub(crate) fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.meet(key)?;
-        self.put_string(key, value, 0)?;
-        self.notify(Classes::STRING, "set", key);
-        Ok(())
-    }
-
-    /// Sets the value and expiry of a key, whatever it held.
-    fn set_until(&mut self, key: &[u8], value: &[u8], deadline: u64) -> Result<()> {
-        self.meet(key)?;
-        self.put_string(key, value, deadline)?;
-        self.notify(Classes::STRING, "set", key);
-        self.notify(Classes::GENERIC, "expire", key);
-        Ok(())
-    }
-
-    pub(crate) fn set_with(
-        &mut self,
-        key: &[u8],
-        value: &[u8],
-        options: SetOptions,
-    ) -> Result<SetOutcome> {
-        let deadline = match options.expiry {
-            SetExpiry::At(expiry) => Some(expiry.deadline(self.now(), "set")?),
-            SetExpiry::Never => Some(0),
-            SetExpiry::Keep => None,
-        };
-        let blind = !options.get && options.condition == Condition::Always && deadline == Some(0);
-        let record = match blind {
-            true => None,
-            false if options.get => self.as_read(|tx| tx.record(key))?,
-            false => self.record(key)?,
-        };
-        if blind {
-            self.meet(key)?;
-        }
-        let kind = record.as_ref().map(|record| record.header.kind);
-        if options.get && kind.is_some_and(|kind| kind != Type::String) {
-            return Err(wrong_type());
-        }
-        let kept = record.as_ref().map_or(0, |record| record.header.expire_ms);
-        let exists = record.is_some();
-        let written = match options.condition {
-            Condition::Always => true,
-            Condition::IfMissing => !exists,
-            Condition::IfExists => exists,
-        };
-        let old = match record {
-            Some(record) if options.get => Some(self.value_of(key, record)?),
-            _ => None,
-        };
-        if written {
-            self.put_until(key, value, deadline.unwrap_or(kept), exists)?;
-            self.notify(Classes::STRING, "set", key);
-            if matches!(options.expiry, SetExpiry::At(_)) {
-                self.notify(Classes::GENERIC, "expire", key);
-            }
-        }
-        Ok(SetOutcome { written, old })
-    }
-
-    pub(crate) fn setex(&mut self, key: &[u8], seconds: i64, value: &[u8]) -> Result<()> {
-        let deadline = Expiry::Seconds(seconds).deadline(self.now(), "setex")?;
-        self.set_until(key, value, deadline)
-    }
-
-    pub(crate) fn setnx(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
-        let missing = self.record(key)?.is_none();
-        if missing {
-            self.set(key, value)?;
-        }
-        Ok(missing)
-    }
-
     pub(crate) fn strlen(&self, key: &[u8]) -> Result<i64> {
         Ok(self.string(key)?.map_or(0, |value| length(value.len())))
     }
@@ -254,17 +174,6 @@ impl Tx<'_> {
             return self.put_large(key, value, expire_ms);
         }
         self.put_record(key, encode_string(value, expire_ms))
-    }
-
-    /// Sets the value and expiry of a key. An expiry that has passed removes the key.
-    fn put_until(&mut self, key: &[u8], value: &[u8], deadline: u64, exists: bool) -> Result<()> {
-        if deadline == 0 || deadline > self.now() {
-            return self.put_string(key, value, deadline);
-        }
-        if exists {
-            self.delete_record(key);
-        }
-        Ok(())
     }
 
     /// Sets the expiry of a string. An expiry that has passed removes it.

@@ -1,11 +1,16 @@
 //! Writes a large string as a whole, in bounded memory: see `collection_builder`.
 
+#[cfg(feature = "server")]
+mod resting;
+
 use super::chunks::place;
 use crate::encoding::chunked::Chunks;
 use crate::encoding::meta::{Header, Type};
 use crate::error::Result;
 use crate::txn::Tx;
 use crate::types::collection_builder::CollectionBuilder;
+#[cfg(feature = "server")]
+pub(super) use resting::RestingWriter;
 
 /// A string that gets its rows, chunk after chunk, under a version that no record names yet.
 pub(crate) struct StringWriter<'s> {
