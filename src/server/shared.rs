@@ -30,7 +30,7 @@ pub(crate) struct Server {
     pub(crate) commands: CommandTable,
     pub(crate) clients: ClientList,
     pub(crate) monitors: Monitors,
-    pub(crate) slow_scripts: SlowScripts,
+    pub(crate) slow_scripts: Arc<SlowScripts>,
     /// One for each event loop.
     pub(crate) counters: Vec<Counters>,
     /// Shared with calls of the library that deliver to a client.
@@ -71,7 +71,7 @@ impl Server {
             commands,
             clients: ClientList::default(),
             monitors: Monitors::default(),
-            slow_scripts: SlowScripts::default(),
+            slow_scripts: Arc::default(),
             counters,
             mailboxes: Arc::default(),
             started: Instant::now(),
