@@ -14,7 +14,7 @@ use super::schema::spec::{Access, Flags, KeyPositions};
 use super::script_log;
 use super::session;
 use crate::error::{Error, ErrorKind, Result};
-use crate::txn::{Db, Tx};
+use crate::txn::{Db, ScriptBudget, Tx};
 
 /// The script that a command starts.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +120,7 @@ pub(crate) fn call(tx: &mut Tx<'_>, rules: &mut ScriptRules, argv: &[&[u8]]) -> 
 
 /// The error of a digest that the store does not know.
 pub(crate) const NO_SCRIPT: &str = "NOSCRIPT No matching script. Please use EVAL.";
-const OVER_BUDGET: &str = "the script takes longer than it may here, and was given up";
+const OVER_BUDGET: &str = "the script takes more than it may here, and was given up";
 
 /// The error of a script that was given up: see [`Db::script_within`].
 pub(crate) fn over_budget() -> Error {
@@ -128,10 +128,17 @@ pub(crate) fn over_budget() -> Error {
 }
 
 impl Db {
-    /// Runs a command that starts a script, such as EVAL, and gives it up once it takes longer than
-    /// `budget`. Then the result is `None`, nothing was changed, and the caller runs the command
-    /// where nobody waits for it.
-    pub fn script_within(&self, argv: &[&[u8]], budget: Duration) -> Result<Option<Reply>> {
+    /// Runs a command that starts a script, such as EVAL, and gives it up once it takes more time than
+    /// this (`None`: than the options allow), or more bytes of Lua values beside those that are there
+    /// before. Then the result is `None`, nothing was changed, and the caller runs the command where
+    /// nobody waits for it.
+    pub fn script_within(
+        &self,
+        argv: &[&[u8]],
+        time: Option<Duration>,
+        memory: usize,
+    ) -> Result<Option<Reply>> {
+        let budget = ScriptBudget { time, memory };
         match self.with_script_budget(budget).command(argv) {
             Err(error) if error.kind() == ErrorKind::Timeout && error.message() == OVER_BUDGET => {
                 Ok(None)

@@ -6,10 +6,11 @@
 //! takes most of the time of a short script. Where this library makes Lua values for a script, it
 //! knows their size, and lifts the limit if they fit.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use mlua::chunk::ChunkMode;
@@ -27,7 +28,7 @@ use super::watchdog;
 use crate::commands::scripts::is_command;
 use crate::error::Result;
 use crate::keyspace::script_limits::ScriptLimits;
-use watchdog::{Stopped, Watch};
+use watchdog::{Stop, Stopped, Watch};
 
 const SANDBOX: &str = include_str!("sandbox.lua");
 /// The name that Redis gives to scripts in error messages.
@@ -52,6 +53,8 @@ pub(super) struct LuaState {
     pub(super) shared: Arc<Shared>,
     /// The most bytes of Lua values; zero is no limit.
     max_memory: usize,
+    /// The most bytes of those of the script that runs.
+    memory: Cell<usize>,
     compiled: HashMap<Arc<str>, Function>,
     /// The libraries of functions that were loaded.
     pub(super) functions: super::functions::LoadedFunctions,
@@ -62,6 +65,8 @@ pub(super) struct LuaState {
 pub(super) struct Shared {
     /// The protocol that `redis.setresp` chose, 2 or 3.
     pub(super) protocol: AtomicU8,
+    /// Whether a script that finds no memory starts again elsewhere.
+    gives_up: AtomicBool,
     random: Arc<Random>,
     cjson: SharedSettings,
 }
@@ -79,8 +84,9 @@ impl LuaState {
     /// Makes a state with its sandbox.
     pub(super) fn new(limits: ScriptLimits) -> mlua::Result<Self> {
         let lua = open()?;
-        let shared = Arc::new(Shared::default());
+        let (shared, watch) = (Arc::new(Shared::default()), watchdog::watch(&lua)?);
         let native = native_functions(&lua, &shared)?;
+        native.raw_set("no_memory", no_memory(&lua, &shared, &watch)?)?;
         let chunk = lua.load(SANDBOX).set_name("=sandbox").set_mode(ChunkMode::Text);
         let sandbox: Table = chunk.call(native)?;
         lua.set_globals(sandbox.raw_get("globals")?)?;
@@ -89,9 +95,10 @@ impl LuaState {
             run: sandbox.raw_get("run")?,
             run_function: sandbox.raw_get("run_function")?,
             load_library: sandbox.raw_get("load_library")?,
-            watch: watchdog::watch(&lua)?,
+            watch,
             shared,
             max_memory: limits.max_memory,
+            memory: Cell::new(limits.max_memory),
             compiled: HashMap::new(),
             functions: Default::default(),
             lua,
@@ -130,9 +137,17 @@ impl LuaState {
         self.limited(|| chunk.into_function())?
     }
 
+    /// Limits the memory of the next script to so much more than there is, or lifts that limit.
+    pub(super) fn allow_memory(&self, more: Option<usize>) {
+        let most = if self.max_memory == 0 { usize::MAX } else { self.max_memory };
+        let limit = more.map(|more| self.lua.used_memory().saturating_add(more).min(most));
+        self.memory.set(limit.unwrap_or(self.max_memory));
+        self.shared.gives_up.store(more.is_some(), Ordering::Relaxed);
+    }
+
     /// Does `work` with the limit of memory in force. `work` catches what unwinds from a script.
     pub(super) fn limited<T>(&self, work: impl FnOnce() -> T) -> mlua::Result<T> {
-        self.lua.set_memory_limit(self.max_memory)?;
+        self.lua.set_memory_limit(self.memory.get())?;
         let result = work();
         self.lua.set_memory_limit(0)?;
         Ok(result)
@@ -150,13 +165,13 @@ impl LuaState {
         }
         self.lua.set_memory_limit(0)?;
         let result = work();
-        self.lua.set_memory_limit(self.max_memory)?;
+        self.lua.set_memory_limit(self.memory.get())?;
         result
     }
 
     /// Whether Lua values of this size fit.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
-        self.max_memory == 0 || self.lua.used_memory().saturating_add(bytes) < self.max_memory
+        self.memory.get() == 0 || self.lua.used_memory().saturating_add(bytes) < self.memory.get()
     }
 }
 
@@ -165,6 +180,19 @@ fn open() -> mlua::Result<Lua> {
     let options = LuaOptions::new().catch_rust_panics(false);
     let lua = Lua::new_with(StdLib::TABLE | StdLib::STRING | StdLib::MATH, options)?;
     Ok(lua)
+}
+
+/// What the sandbox calls when a script has caught that there is no memory. A script that starts again
+/// elsewhere ends at the watchdog's next look, and nothing that it does until then takes long.
+fn no_memory(lua: &Lua, shared: &Arc<Shared>, watch: &Arc<Watch>) -> mlua::Result<Function> {
+    let (shared, watch) = (Arc::clone(shared), Arc::clone(watch));
+    lua.create_function(move |lua, ()| {
+        if shared.gives_up.load(Ordering::Relaxed) {
+            watch.end(Stop::Memory);
+            lua.set_memory_limit(1)?;
+        }
+        Ok(())
+    })
 }
 
 fn native_functions(lua: &Lua, shared: &Arc<Shared>) -> mlua::Result<Table> {

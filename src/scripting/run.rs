@@ -18,7 +18,7 @@ use super::watchdog::{RunningScript, Stop, Stopped};
 use crate::commands::Reply;
 use crate::commands::scripts::{self, Called, ScriptRules, over_budget};
 use crate::error::{Error, ErrorKind, Result};
-use crate::txn::Tx;
+use crate::txn::{ScriptBudget, Tx};
 
 /// What a run needs beside the compiled script.
 pub(super) struct Run<'a> {
@@ -38,6 +38,9 @@ struct Host<'a, 't> {
     /// The failure of the store that ended the script.
     fatal: Option<Error>,
 }
+
+/// Lua's words for it.
+const NO_MEMORY: &str = "not enough memory";
 
 /// How Lua ended.
 enum Ended {
@@ -93,7 +96,9 @@ impl Run<'_> {
         let limits = tx.store().script_limits();
         lua.shared.reset(tx.script_seed());
         let budget = tx.script_budget();
-        let since = lua.watch.start(budget.or(limits.max_time));
+        let max_time = budget.and_then(|budget| budget.time);
+        let since = lua.watch.start(max_time.or(limits.max_time));
+        lua.allow_memory(budget.map(|budget| budget.memory));
         let _entered = state.running.enter(self.running(&lua, since));
         let rules = ScriptRules::new(tx.database(), self.read_only);
         let host = RefCell::new(Host { tx, rules, fatal: None });
@@ -104,10 +109,11 @@ impl Run<'_> {
             return Err(error);
         }
         let (succeeded, value) = match ended {
-            _ if reason == Some(Stop::Time) && budget.is_some() => return Err(over_budget()),
+            _ if reason == Some(Stop::Time) && max_time.is_some() => return Err(over_budget()),
+            _ if reason == Some(Stop::Memory) => return Err(over_budget()),
             Ended::Stopped => return Err(self.stopped(reason)),
             _ if reason.is_some() => return Err(self.stopped(reason)),
-            Ended::Lua(Err(error)) => return Err(lua_failure(&error)),
+            Ended::Lua(Err(error)) => return Err(or_over_budget(lua_failure(&error), budget)),
             Ended::Lua(Ok(results)) => results,
         };
         let reply = match succeeded {
@@ -115,14 +121,15 @@ impl Run<'_> {
                 let resp3 = lua.shared.protocol.load(Ordering::Relaxed) == 3;
                 to_reply(&value, resp3).or_else(|why| match why {
                     NoReply::TooDeep => Ok(Reply::Error("ERR reached lua stack limit".to_owned())),
-                    NoReply::Lua => Err(self.failed("not enough memory")),
+                    NoReply::Lua => Err(self.failed(NO_MEMORY)),
                 })
             }
             false => Err(self.error_of(&value)),
         };
         drop(value);
+        lua.allow_memory(None);
         state.put_back(lua);
-        reply
+        reply.map_err(|error| or_over_budget(error, budget))
     }
 
     fn running(&self, lua: &LuaState, since: Instant) -> RunningScript {
@@ -199,6 +206,14 @@ impl Run<'_> {
             message += &format!(" script: {}, on {source}:{line}.", self.name);
         }
         invalid(message)
+    }
+}
+
+/// The error of a script that found no memory within its budget is that it needs more.
+fn or_over_budget(error: Error, budget: Option<ScriptBudget>) -> Error {
+    match budget.is_some() && error.message().contains(NO_MEMORY) {
+        true => over_budget(),
+        false => error,
     }
 }
 

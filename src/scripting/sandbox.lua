@@ -11,7 +11,7 @@ local raw_setmetatable, raw_getmetatable = setmetatable, getmetatable
 local raw_get, raw_set, raw_resume, raw_collect = rawget, rawset, coroutine.resume, collectgarbage
 local ipairs = ipairs
 local error, type, tostring, tonumber, select = error, type, tostring, tonumber, select
-local byte, concat, unpack = string.byte, table.concat, unpack
+local byte, concat, unpack, raw_find = string.byte, table.concat, unpack, string.find
 local reveal, place = native.reveal, native.place
 
 local READ_ONLY = 'Attempt to modify a readonly table'
@@ -43,9 +43,16 @@ local function unwrapped(e)
   return e
 end
 
+-- The error value of a script that goes on.
+local function noticed(e)
+  e = unwrapped(e)
+  if type(e) == 'string' and raw_find(e, 'not enough memory', 1, true) then native.no_memory() end
+  return e
+end
+
 local function caught(ok, ...)
   if ok then return ok, ... end
-  local e = unwrapped((...))
+  local e = noticed((...))
   if type(e) == 'table' and not real_of[e] then
     local text = e.err
     if type(text) == 'string' or type(text) == 'number' then return false, text end
@@ -55,7 +62,7 @@ end
 
 local function resumed(ok, ...)
   if ok then return ok, ... end
-  return false, unwrapped((...))
+  return false, noticed((...))
 end
 
 local real = {}
@@ -74,7 +81,7 @@ end
 
 local function xpcall(f, handler)
   if type(handler) ~= 'function' then return raw_xpcall(f, handler) end
-  return raw_xpcall(f, function(e) return handler(unwrapped(e)) end)
+  return resumed(raw_xpcall(f, function(e) return handler(unwrapped(e)) end))
 end
 
 -- Bytecode could do anything, so only text is compiled.
@@ -82,7 +89,9 @@ local function loadstring(source, name)
   if type(source) == 'string' and byte(source, 1) == 27 then
     return nil, 'attempt to load chunk with wrong mode'
   end
-  return raw_loadstring(source, name)
+  local chunk, e = raw_loadstring(source, name)
+  if chunk then return chunk end
+  return nil, noticed(e)
 end
 
 local function load(reader, name)
@@ -200,7 +209,6 @@ for name, value in raw_next, math do real_math[name] = value end
 for name, value in raw_next, coroutine do real_coroutine[name] = value end
 -- Lua 5.1 matches each item of a pattern one level deeper on the stack, without a limit.
 local SPECIALS, LONGEST_PATTERN = '[%^%$%*%+%?%.%(%[%%%-]', 1000
-local raw_find = string.find
 local function bounded(raw)
   return function(text, pattern, ...)
     if type(pattern) == 'string' and #pattern > LONGEST_PATTERN and raw_find(pattern, SPECIALS)

@@ -20,6 +20,8 @@ const INSTRUCTIONS: u32 = 10_000;
 pub(super) enum Stop {
     /// It ran too long.
     Time,
+    /// It needs more memory than it may take here.
+    Memory,
     /// SCRIPT KILL or FUNCTION KILL.
     Kill,
     /// It cannot go on: it starts again alone, or the store has failed.
@@ -87,6 +89,7 @@ impl Watch {
             Stop::Time => 1,
             Stop::Kill => 2,
             Stop::Abort => 3,
+            Stop::Memory => 4,
         };
         let _ = self.stop.compare_exchange(GO_ON, code, Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -97,6 +100,7 @@ impl Watch {
             1 => Some(Stop::Time),
             2 => Some(Stop::Kill),
             3 => Some(Stop::Abort),
+            4 => Some(Stop::Memory),
             _ => None,
         }
     }

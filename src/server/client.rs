@@ -73,6 +73,8 @@ pub(crate) struct Client {
     pub(crate) listens: bool,
     /// Whether it sees the commands of others.
     pub(crate) monitors: bool,
+    /// Whether its last script took too much for the event loop.
+    pub(crate) had_slow_script: bool,
 }
 
 impl Client {
@@ -93,6 +95,7 @@ impl Client {
             subscriptions: [0; 3],
             listens: false,
             monitors: false,
+            had_slow_script: false,
         }
     }
 

@@ -18,8 +18,8 @@ pub(crate) enum Message {
     /// The reply for a blocked client, and the number of its wait.
     Deliver { to: ClientHandle, wait: u64, reply: Reply },
     /// The reply of a script that ran on a thread of its own, and the number of its wait.
-    /// `called`: what it has called, if somebody monitors.
-    ScriptDone { to: ClientHandle, wait: u64, reply: Reply, called: ScriptSteps },
+    /// `called`: what it has called, if somebody monitors. `was_slow`: whether it took long.
+    ScriptDone { to: ClientHandle, wait: u64, reply: Reply, called: ScriptSteps, was_slow: bool },
     /// Messages of channels wait for a client.
     Mail(ClientHandle),
     /// A command that a client that monitors gets to see.

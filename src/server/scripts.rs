@@ -1,9 +1,14 @@
-//! Scripts that take long leave the event loop.
+//! Scripts that take long, or much memory, leave the event loop.
 //!
 //! Invariant: a script keeps the other clients of its loop waiting for [`BUDGET`] at most. It begins
-//! on the loop, which costs nothing if it is short. One that takes longer is given up there, before
+//! on the loop, which costs nothing if it is short. One that takes more is given up there, before
 //! anything of it was visible, and starts again on a thread of its own while its client is blocked.
-//! A script that was slow once starts there at once.
+//! A script that was slow the last time starts there at once, and so does one of a client whose last
+//! script was slow, or whose text is long.
+//!
+//! Threads of scripts give way to the event loops, and the more of them there are, the less of a
+//! processor each one gets. One at a time has the memory that the options allow; the others have
+//! [`THREAD_MEMORY`], and wait for that one if they need more.
 //!
 //! A client that tracks keys runs its scripts on the loop, because its session must, and so does EXEC.
 
@@ -16,7 +21,8 @@ use std::time::Duration;
 
 use crate::commands::Reply;
 use crate::commands::script_log;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::background::give_way_by;
 use crate::txn::Db;
 use parking_lot::Mutex;
 
@@ -29,9 +35,22 @@ use super::transaction_queue::arguments_memory;
 use crate::resp::Writer;
 
 /// The time that a script may take on an event loop.
-const BUDGET: Duration = Duration::from_millis(5);
+const BUDGET: Duration = Duration::from_millis(1);
+/// The same while slow scripts run: whoever sends one may send others.
+const TIME_BESIDE_SLOW: Duration = Duration::from_micros(200);
+/// The bytes of Lua values that a script may make on an event loop. To fill them takes a part of the time.
+const LOOP_MEMORY: usize = 1 << 20;
+/// A longer script is compiled on a thread.
+const LONG_TEXT: usize = 16 << 10;
+/// The bytes of Lua values of a script on a thread, unless no other one has more.
+const THREAD_MEMORY: usize = 2 << 20;
+/// A script that needs more memory waits so long for the one that has it.
+const MEMORY_WAIT: Duration = Duration::from_secs(5);
 /// The number of scripts that may run on threads of their own.
 const MAX_THREADS: usize = 64;
+/// By how much the priority of a thread is less for each doubling of their number: all of them together
+/// take four fifths of a processor at most from an event loop on it.
+const PRIORITY_STEP: u32 = 4;
 /// The number of slow scripts that are remembered.
 const MAX_REMEMBERED: usize = 1024;
 
@@ -43,6 +62,8 @@ pub(crate) struct SlowScripts {
     known: Mutex<HashSet<u64>>,
     hasher: RandomState,
     running: Arc<AtomicUsize>,
+    /// Held by the script that has more memory than the others.
+    large: Mutex<()>,
     next_wait: AtomicU64,
 }
 
@@ -59,7 +80,35 @@ impl SlowScripts {
         known.insert(self.hasher.hash_one(script));
         self.any.store(true, Relaxed);
     }
+
+    fn forget(&self, script: &[u8]) {
+        self.known.lock().remove(&self.hasher.hash_one(script));
+    }
+
+    /// Runs a script on an event loop; `None` if it takes more than it may there.
+    fn run_on_loop(&self, db: &Db, argv: &[&[u8]]) -> Result<Option<Reply>> {
+        let is_quiet = self.running.load(Relaxed) == 0;
+        let time = if is_quiet { BUDGET } else { TIME_BESIDE_SLOW };
+        db.script_within(argv, Some(time), LOOP_MEMORY)
+    }
+
+    /// Runs a script on a thread, and again when it may have all memory if it needs more.
+    fn run(&self, db: &Db, argv: &[&[u8]]) -> Reply {
+        let failed = |error: Error| Reply::Error(error_text(&error));
+        match db.script_within(argv, None, THREAD_MEMORY) {
+            Ok(Some(reply)) => return reply,
+            Ok(None) => script_log::forget(),
+            Err(error) => return failed(error),
+        }
+        let Some(_large) = self.large.try_lock_for(MEMORY_WAIT) else {
+            return Reply::Error(BUSY_MEMORY.to_owned());
+        };
+        db.command(argv).unwrap_or_else(failed)
+    }
 }
+
+const BUSY_MEMORY: &str = "BUSY another script takes much memory; try again later. SCRIPT KILL ends \
+     the one that has run longest.";
 
 /// Room for a thread, until it ends.
 pub(crate) struct ThreadPermit(Arc<AtomicUsize>);
@@ -87,21 +136,37 @@ pub(crate) fn run_script(
     out: &mut Writer<'_>,
 ) {
     let script = argv.get(1).copied().unwrap_or_default();
-    if !server.slow_scripts.is_known(script) {
-        match client.session.db().script_within(argv, BUDGET) {
+    let slow = &server.slow_scripts;
+    if !client.had_slow_script && script.len() <= LONG_TEXT && !slow.is_known(script) {
+        match slow.run_on_loop(client.session.db(), argv) {
             Ok(Some(reply)) => return out.reply(&reply),
             Ok(None) => {
                 script_log::forget();
-                server.slow_scripts.remember(script);
+                slow.remember(script);
+                client.had_slow_script = true;
             }
             Err(error) => return write_failure(server, &error, out),
         }
     }
     let words: Vec<Vec<u8>> = argv.iter().map(|word| word.to_vec()).collect();
+    let slow = Arc::clone(slow);
     run_on_thread(server, client, arguments_memory(argv.iter().copied()), out, move |db| {
         let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        db.command(&argv).unwrap_or_else(|error| Reply::Error(error_text(&error)))
+        give_way_by(PRIORITY_STEP * slow.running.load(Relaxed).max(1).ilog2());
+        let reply = slow.run(db, &argv);
+        if is_quick_thread()
+            && let Some(script) = argv.get(1)
+        {
+            slow.forget(script);
+        }
+        reply
     });
+}
+
+/// Whether this thread, which has run one script, would not have kept an event loop for long.
+fn is_quick_thread() -> bool {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    used.tv_sec == 0 && u128::from(used.tv_nsec.unsigned_abs()) < TIME_BESIDE_SLOW.as_nanos()
 }
 
 /// Runs work that may take long on a thread of its own, while its client is blocked.
@@ -149,7 +214,8 @@ pub(crate) fn run_with(
             }
         };
         drop((transaction, db, permit));
-        mailboxes.post(to.event_loop, Message::ScriptDone { to, wait, reply, called });
+        let was_slow = !is_quick_thread();
+        mailboxes.post(to.event_loop, Message::ScriptDone { to, wait, reply, called, was_slow });
     };
     let spawned = crate::sync::spawn("lsmkv-script", work);
     if let Err(error) = spawned {

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::error::{Error, ErrorKind};
@@ -30,7 +30,9 @@ pub(crate) struct Server {
     pub(crate) commands: CommandTable,
     pub(crate) clients: ClientList,
     pub(crate) monitors: Monitors,
-    pub(crate) slow_scripts: SlowScripts,
+    pub(crate) slow_scripts: Arc<SlowScripts>,
+    /// When a client that has been there for a while was last active, in the server's milliseconds.
+    pub(crate) settled_ms: AtomicU64,
     /// One for each event loop.
     pub(crate) counters: Vec<Counters>,
     /// Shared with calls of the library that deliver to a client.
@@ -71,7 +73,8 @@ impl Server {
             commands,
             clients: ClientList::default(),
             monitors: Monitors::default(),
-            slow_scripts: SlowScripts::default(),
+            slow_scripts: Arc::default(),
+            settled_ms: AtomicU64::new(0),
             counters,
             mailboxes: Arc::default(),
             started: Instant::now(),

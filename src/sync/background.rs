@@ -15,8 +15,15 @@ const SLICE_NS: u64 = 20_000_000;
 
 /// Makes the calling thread give way to threads that wake up, and never interrupt them by waking up
 /// itself. Does nothing where the system has no such thing, or does not allow it.
-#[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) fn give_way() {
+    give_way_by(0);
+}
+
+/// As [`give_way`], and adds so much to the niceness of the calling thread.
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) fn give_way_by(nicer: u32) {
+    /// The largest niceness of Linux.
+    const NICEST: i32 = 19;
     let size = u32::try_from(size_of::<libc::sched_attr>()).unwrap_or(0);
     // SAFETY: a struct of integers.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
@@ -29,13 +36,14 @@ pub(crate) fn give_way() {
     }
     attributes.sched_policy = libc::SCHED_BATCH.cast_unsigned();
     attributes.sched_runtime = SLICE_NS;
+    attributes.sched_nice = attributes.sched_nice.saturating_add_unsigned(nicer).min(NICEST);
     // SAFETY: as above; the kernel only reads the struct.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
 }
 
 /// Does nothing on this system.
 #[cfg(not(all(target_os = "linux", not(miri))))]
-pub(crate) fn give_way() {}
+pub(crate) fn give_way_by(_: u32) {}
 
 #[cfg(all(test, target_os = "linux", not(any(miri, loom, shuttle))))]
 mod tests {

@@ -1,7 +1,7 @@
 //! [`Db`]: a handle on an open store. It runs the commands.
 
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyspace::limits::Limits;
@@ -11,7 +11,7 @@ use crate::txn::dependents::Dependent;
 use crate::txn::execution::{ChangeTracking, Done, Scope};
 use crate::txn::snapshot::{SnapshotView, read_only};
 use crate::txn::store::Store;
-use crate::txn::tx::Tx;
+use crate::txn::tx::{ScriptBudget, Tx};
 use crate::txn::view::View;
 
 /// A handle on an open store, with one of its databases selected.
@@ -39,7 +39,7 @@ pub struct Db {
     /// The calls of this handle that wait, for a handle that is closed before the store is.
     waits: Option<Arc<HandleWaits>>,
     /// The time that a script may take before it is given up.
-    script_budget: Option<Duration>,
+    script_budget: Option<ScriptBudget>,
 }
 
 impl Db {
@@ -92,12 +92,12 @@ impl Db {
         Self { sync: Some(mode), ..self.clone() }
     }
 
-    /// Returns a handle that gives a script up once it takes longer than this.
-    pub(crate) fn with_script_budget(&self, budget: Duration) -> Self {
+    /// Returns a handle that gives a script up once it takes more than this.
+    pub(crate) fn with_script_budget(&self, budget: ScriptBudget) -> Self {
         Self { script_budget: Some(budget), ..self.clone() }
     }
 
-    pub(crate) fn script_budget(&self) -> Option<Duration> {
+    pub(crate) fn script_budget(&self) -> Option<ScriptBudget> {
         self.script_budget
     }
 

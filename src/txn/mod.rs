@@ -58,5 +58,5 @@ pub(crate) use outgoing::Origin;
 pub(crate) use record::Record;
 pub use ticket::Ticket;
 pub use transaction::Transaction;
-pub(crate) use tx::Tx;
+pub(crate) use tx::{ScriptBudget, Tx};
 pub(crate) use walk::{PackedRows, Walk};

@@ -8,8 +8,6 @@
 //! 4. If one has, or if the script asked for it, the script starts again alone: under all locks.
 //!    Nothing of the first run was visible.
 
-use std::time::Duration;
-
 use crate::error::{ErrorKind, Result};
 use crate::txn::db::Db;
 use crate::txn::execution::{ChangeTracking, Done};
@@ -18,7 +16,7 @@ use crate::txn::snapshot::read_only;
 use crate::txn::store::Store;
 use crate::txn::stripe_set::StripeSet;
 use crate::txn::stripes::{Held, Stripes};
-use crate::txn::tx::{ReadPoint, ScriptStart, Tx};
+use crate::txn::tx::{ReadPoint, ScriptBudget, ScriptStart, Tx};
 use crate::txn::view::View;
 
 /// The result of a run under the locks of declared keys.
@@ -53,7 +51,7 @@ impl Store {
         &self,
         database: u32,
         keys: &[&[u8]],
-        budget: Option<Duration>,
+        budget: Option<ScriptBudget>,
         work: &mut dyn FnMut(&mut Tx<'_>) -> Result<T>,
     ) -> Result<Done<T>> {
         let start = ScriptStart { seed: self.random_seed(), now: self.clock().now(), budget };

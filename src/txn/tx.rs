@@ -21,7 +21,7 @@ mod records;
 mod rows;
 mod scripts;
 
-pub(crate) use scripts::ScriptStart;
+pub(crate) use scripts::{ScriptBudget, ScriptStart};
 
 /// Runs commands at one read point and collects their writes.
 pub(crate) struct Tx<'a> {

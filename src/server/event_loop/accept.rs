@@ -1,8 +1,12 @@
 //! Accepts new connections.
+//!
+//! Beside clients that were there and are active, those beyond a pace wait in the queue of their
+//! listener. Where it is full, a Unix socket lets `connect` wait, or fail with EAGAIN if it must not
+//! block, and TCP tries again.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mio::Token;
 
@@ -23,6 +27,15 @@ impl EventLoop {
         self.server.counters.get(self.index)
     }
 
+    /// How long the connections wait that may be there; `None` if there are none.
+    pub(super) fn accept_wait(&self) -> Option<Duration> {
+        if self.unaccepted.is_empty() {
+            return None;
+        }
+        let is_paced = self.has_settled_clients();
+        Some(if is_paced { self.pace.wait(Instant::now()) } else { Duration::ZERO })
+    }
+
     /// Accepts some connections of each listener that has any.
     pub(super) fn accept_waiting(&mut self, until: Instant) {
         for listener in std::mem::take(&mut self.unaccepted) {
@@ -34,8 +47,10 @@ impl EventLoop {
     /// but the first after a time.
     fn accept(&mut self, listener: usize, until: Instant) {
         let server = Arc::clone(&self.server);
+        let is_paced = self.has_settled_clients();
         for number in 0..ACCEPTED_PER_ROUND {
-            if number > 0 && Instant::now() >= until {
+            let now = Instant::now();
+            if number > 0 && now >= until || is_paced && !self.pace.wait(now).is_zero() {
                 break;
             }
             let Some(socket) = self.listeners.get(listener) else { return };
@@ -46,6 +61,9 @@ impl EventLoop {
                 Err(_) => return,
             };
             let name = socket.name();
+            if is_paced {
+                self.pace.note(now);
+            }
             if !server.clients.reserve(server.settings.max_clients()) {
                 self.reject(stream);
                 continue;

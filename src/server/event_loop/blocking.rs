@@ -30,9 +30,9 @@ impl EventLoop {
             match message {
                 Message::NewConnection(stream, listener) => self.adopt(stream, &listener),
                 Message::Deliver { to, wait, reply } => self.deliver(to, wait, &reply),
-                Message::ScriptDone { to, wait, reply, called } => {
+                Message::ScriptDone { to, wait, reply, called, was_slow } => {
                     called.iter().for_each(|steps| monitor::show_steps(&self.server, steps));
-                    self.finish_script(to, wait, &reply);
+                    self.finish_script(to, wait, &reply, was_slow);
                 }
                 Message::Mail(handle) => self.receive_mail(handle),
                 Message::Line { to, line } => {
@@ -88,11 +88,12 @@ impl EventLoop {
     }
 
     /// Answers a client whose script ran on a thread of its own.
-    fn finish_script(&mut self, handle: ClientHandle, wait: u64, reply: &Reply) {
+    fn finish_script(&mut self, handle: ClientHandle, wait: u64, reply: &Reply, was_slow: bool) {
         let Some(connection) = self.connection(handle) else { return };
         let blocked = connection.client.blocked.as_ref();
         if blocked.and_then(|blocked| blocked.script) == Some(wait) {
             connection.client.has_written = true;
+            connection.client.had_slow_script = was_slow;
             self.unblock_with(handle.slot, |out| out.reply(reply));
         }
     }

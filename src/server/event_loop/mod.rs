@@ -19,6 +19,7 @@
 mod accept;
 mod blocking;
 mod maintenance;
+mod pace;
 mod round;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -29,6 +30,7 @@ use std::time::{Duration, Instant};
 use crate::commands::AbandonedCommands;
 use crate::error::{Error, ErrorKind};
 use mio::{Events, Poll, Token};
+use pace::Pace;
 
 use super::client::CloseState;
 use super::command_batch::{BatchRunner, CommandBatch};
@@ -66,6 +68,7 @@ pub(crate) struct EventLoop {
     unchecked: Range<usize>,
     /// Listeners that may have more connections to accept.
     unaccepted: Vec<usize>,
+    pace: Pace,
     /// Slots of connections that get a turn in this round.
     current: Vec<usize>,
     /// Whether these are many.
@@ -94,6 +97,7 @@ impl EventLoop {
         for (token, listener) in listeners.iter_mut().enumerate() {
             listener.register(poll.registry(), Token(token))?;
         }
+        let pace = Pace::new(Instant::now(), server.counters.len());
         Ok(Self {
             index,
             server,
@@ -107,6 +111,7 @@ impl EventLoop {
             memory_growth: 0,
             unchecked: 0..0,
             unaccepted: Vec::new(),
+            pace,
             current: Vec::new(),
             is_crowded: false,
             pending_replies: Vec::new(),
@@ -148,7 +153,8 @@ impl EventLoop {
             return Duration::ZERO;
         }
         let soonest = self.deadlines.first().map_or(self.next_tick, |(at, ..)| *at);
-        soonest.min(self.next_tick).saturating_duration_since(Instant::now())
+        let timeout = soonest.min(self.next_tick).saturating_duration_since(Instant::now());
+        self.accept_wait().map_or(timeout, |wait| wait.min(timeout))
     }
 
     fn handle_event(&mut self, event: &mio::event::Event) {

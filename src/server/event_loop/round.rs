@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::{EventLoop, SEND_THRESHOLD};
@@ -10,6 +11,8 @@ use crate::server::connection::{Turn, TurnOutcome};
 
 /// Connections with short turns count as active for this many milliseconds.
 const ACTIVE_MS: u64 = 100;
+/// A client is settled when it has been connected for so many milliseconds.
+const SETTLED_AFTER_MS: u64 = 1000;
 /// If more connections have a turn in a round, each reads only a little: any of them may send much.
 const CROWD: usize = 4;
 /// A round accepts connections and begins turns of those in line until this time has passed.
@@ -38,7 +41,7 @@ impl EventLoop {
 
     /// Whether there is something to do for others than connections with short turns.
     pub(super) fn others_wait(&self) -> bool {
-        !self.line.is_empty() || !self.unaccepted.is_empty()
+        !self.line.is_empty() || self.accept_wait().is_some_and(|wait| wait.is_zero())
     }
 
     fn run_short_turns(&mut self, now_ms: u64) {
@@ -49,6 +52,7 @@ impl EventLoop {
         }
         self.is_crowded = current.len() > CROWD;
         for slot in current.drain(..) {
+            self.note_settled(slot, now_ms);
             self.run_turn_in_round(slot, now_ms);
         }
         (self.current, self.is_crowded) = (current, false);
@@ -57,6 +61,23 @@ impl EventLoop {
     /// Whether connections with short turns are active.
     fn is_shared(&self, now_ms: u64) -> bool {
         now_ms.saturating_sub(self.last_short_turn_ms) < ACTIVE_MS
+    }
+
+    /// Notes that a client was active that has been there for a while. Once in a millisecond is enough.
+    fn note_settled(&mut self, slot: usize, now_ms: u64) {
+        if self.server.settled_ms.load(Relaxed) == now_ms {
+            return;
+        }
+        let since = self.connection_at(slot).map(|connection| connection.client.info.since_ms);
+        if since.is_some_and(|since| now_ms.saturating_sub(since) >= SETTLED_AFTER_MS) {
+            self.server.settled_ms.store(now_ms, Relaxed);
+        }
+    }
+
+    /// Whether clients that have been there for a while are active, on whatever event loop.
+    pub(super) fn has_settled_clients(&self) -> bool {
+        let settled_ms = self.server.settled_ms.load(Relaxed);
+        settled_ms > 0 && self.server.now_ms().saturating_sub(settled_ms) < ACTIVE_MS
     }
 
     /// Accepts connections and gives turns to those in line, at least one each.

@@ -4,6 +4,15 @@ use std::time::Duration;
 
 use crate::txn::tx::Tx;
 
+/// What a script may take before it is given up, to start again elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScriptBudget {
+    /// `None` for what the options allow.
+    pub(crate) time: Option<Duration>,
+    /// Bytes of Lua values beside those that are there before.
+    pub(crate) memory: usize,
+}
+
 /// What both runs of a script that starts again have in common.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScriptStart {
@@ -11,8 +20,8 @@ pub(crate) struct ScriptStart {
     pub(crate) seed: u64,
     /// The time that it sees, in milliseconds since 1970.
     pub(crate) now: u64,
-    /// The time that it may take before it is given up.
-    pub(crate) budget: Option<Duration>,
+    /// What it may take before it is given up.
+    pub(crate) budget: Option<ScriptBudget>,
 }
 
 impl Tx<'_> {
@@ -21,8 +30,8 @@ impl Tx<'_> {
         (self.script_start, self.restartable) = (Some(start), restartable);
     }
 
-    /// Gives a script that only reads the time that it may take.
-    pub(crate) fn limit_script(&mut self, budget: Duration) {
+    /// Limits what a script may take that only reads.
+    pub(crate) fn limit_script(&mut self, budget: ScriptBudget) {
         let start =
             ScriptStart { seed: self.store.random_seed(), now: self.now, budget: Some(budget) };
         self.start_script(start, false);
@@ -38,8 +47,8 @@ impl Tx<'_> {
         self.script_start.map_or(self.now, |start| start.now)
     }
 
-    /// The time that a script may take before it is given up.
-    pub(crate) fn script_budget(&self) -> Option<Duration> {
+    /// What a script may take before it is given up.
+    pub(crate) fn script_budget(&self) -> Option<ScriptBudget> {
         self.script_start.and_then(|start| start.budget)
     }
 

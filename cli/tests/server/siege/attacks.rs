@@ -1,10 +1,11 @@
-//! The attacks.
+//! The attacks by connections and commands, and the list of all.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use super::programs::{endless_scripts, hungry_scripts, silent_subscribers};
 use crate::support::{Lsmkv, reply_text};
 
 /// How large the attacks are: small in every run of the tests, large if `LSMKV_SIEGE` is `long`.
@@ -12,7 +13,7 @@ pub(super) struct Size {
     pub(super) seconds: u64,
     connections: usize,
     pipeline_bytes: usize,
-    slow_clients: usize,
+    pub(super) slow_clients: usize,
 }
 
 impl Size {
@@ -36,7 +37,7 @@ impl Size {
 /// names contain it.
 pub(super) type Attack = fn(&Lsmkv, &Size, &AtomicBool);
 
-const ATTACKS: [(&str, Attack); 10] = [
+const ATTACKS: [(&str, Attack); 13] = [
     ("connections that say nothing", silent_connections),
     ("connections that come and go", connection_storm),
     ("requests byte by byte", slow_writers),
@@ -47,11 +48,18 @@ const ATTACKS: [(&str, Attack); 10] = [
     ("connections closed in the middle", half_requests),
     ("transactions without EXEC", endless_transactions),
     ("a million channels", endless_subscriptions),
+    ("subscribers that never read", silent_subscribers),
+    ("scripts without end", endless_scripts),
+    ("scripts that take all memory", hungry_scripts),
 ];
 
 pub(super) fn chosen_attacks() -> impl Iterator<Item = (&'static str, Attack)> {
     let only = std::env::var("LSMKV_ATTACK").unwrap_or_default();
     ATTACKS.into_iter().filter(move |(name, _)| name.contains(&only))
+}
+
+pub(super) fn runs_scripts(attack: &str) -> bool {
+    attack.starts_with("scripts")
 }
 
 fn rest_until(stop: &AtomicBool) {
@@ -61,7 +69,7 @@ fn rest_until(stop: &AtomicBool) {
 }
 
 /// A connection whose calls fail at once instead of waiting.
-fn impatient(server: &Lsmkv) -> UnixStream {
+pub(super) fn impatient(server: &Lsmkv) -> UnixStream {
     let stream = server.stream();
     stream.set_nonblocking(true).unwrap();
     stream

@@ -5,6 +5,8 @@
 
 use std::io::{BufReader, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use crate::resp::{self, Resp};
 use crate::support::{Lsmkv, ask, info, until};
@@ -103,6 +105,42 @@ fn parts_of_requests_are_received_after_a_command_has_its_reply() {
     });
     let parts = (answered(&late, "total_net_input_bytes") - before) / 500;
     assert!(parts <= BEFORE, "{parts} of {CROWD} parts were received before");
+}
+
+/// The kernel frees the sockets of those that come and go in bursts, and whoever asks waits for them.
+#[test]
+fn connections_beside_a_client_that_was_there_are_accepted_at_a_pace() {
+    // What comes at once, and twice what the server accepts in a second.
+    const MOST: u64 = 2_000 + 20_000;
+    let server = start();
+    let mut client = server.connect();
+    let ping_for = |client: &mut resp::Client, seconds| {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(seconds) {
+            assert_eq!(ask(client, "PING"), Resp::Status("PONG".into()));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        begin.elapsed()
+    };
+    ping_for(&mut client, 1);
+    let received = |client: &mut resp::Client| info(client, "stats", "total_connections_received");
+    let (begin, stop) = (received(&mut client), AtomicBool::new(false));
+    let (accepted, time) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Relaxed) {
+                drop(server.stream());
+            }
+        });
+        let time = ping_for(&mut client, 1);
+        let accepted = received(&mut client) - begin;
+        stop.store(true, Relaxed);
+        (accepted, time.as_secs_f64())
+    });
+    assert!(accepted > 0 && accepted < (MOST as f64 * time) as u64, "{accepted} in {time} s");
+    // Those that wait are accepted as soon as nobody else is served.
+    let mut late = known(&server);
+    late.write_all(b"PING\r\n").unwrap();
+    assert_eq!(reply_of(&late), Resp::Status("PONG".into()));
 }
 
 #[test]

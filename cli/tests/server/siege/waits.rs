@@ -24,11 +24,16 @@ impl Waits {
     }
 }
 
-/// What one GET or SET at a time waits for its reply, until `is_over`.
-pub(super) fn waits(server: &Lsmkv, is_over: impl Fn() -> bool) -> Waits {
+/// Connects the client.
+pub(super) fn harmless(server: &Lsmkv) -> UnixStream {
     let mut stream = server.stream();
     stream.set_nonblocking(true).unwrap();
     assert_eq!(ask_and_spin(&mut stream, b"CLIENT NO-EVICT on\r\n", 5), b"+OK\r\n");
+    stream
+}
+
+/// What one GET or SET at a time waits for its reply, until `is_over`.
+pub(super) fn waits(stream: &mut UnixStream, is_over: impl Fn() -> bool) -> Waits {
     before_everybody();
     let commands: [(&[&str], &[u8]); 2] =
         [(&["SET", "harmless", "v"], b"+OK\r\n"), (&["GET", "harmless"], b"$1\r\nv\r\n")];
@@ -36,7 +41,7 @@ pub(super) fn waits(server: &Lsmkv, is_over: impl Fn() -> bool) -> Waits {
     loop {
         for (words, expected) in commands {
             let asked = Instant::now();
-            assert_eq!(ask_and_spin(&mut stream, &request(words), expected.len()), expected);
+            assert_eq!(ask_and_spin(stream, &request(words), expected.len()), expected);
             waits.push(asked.elapsed().as_micros() as u64);
             std::thread::sleep(PACE);
         }
