@@ -138,7 +138,8 @@ fn all_buffers_together_have_a_limit() {
     let mut streams = Vec::new();
     for _ in 0..8 {
         let mut stream = server.stream();
-        let _ = stream.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$8000000\r\n");
+        // The value of SET would go to the store as it arrives.
+        let _ = stream.write_all(b"*3\r\n$6\r\nAPPEND\r\n$1\r\nk\r\n$8000000\r\n");
         let _ = stream.write_all(&vec![b'v'; 3_000_000]);
         streams.push(stream);
     }
