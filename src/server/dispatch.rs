@@ -272,11 +272,11 @@ fn run_store_command(
     if entry.is_script() && entry.accepts_count(argv.len()) && !client.session.tracks() {
         return run_script(server, client, argv, out);
     }
-    if client.listens {
-        return run_before_messages(server, client, argv, out);
-    }
+    // First, because its word in `argv` is empty: another client may have made this one the target of
+    // its tracking while the value arrived.
     let ran = match client.long_value.take() {
         Some(mut value) => client.session.run_long_value(&mut value, argv, out),
+        None if client.listens => return run_before_messages(server, client, argv, out),
         None => client.session.command_into(argv, out),
     };
     if let Err(error) = ran {

@@ -36,7 +36,7 @@ use crate::resp::Writer;
 
 /// The time that a script may take on an event loop.
 const BUDGET: Duration = Duration::from_millis(1);
-/// The same while slow scripts run: whoever sends one may send others.
+/// The time that a script may take on an event loop while slow scripts run: whoever sends one may send others.
 const TIME_BESIDE_SLOW: Duration = Duration::from_micros(200);
 /// The bytes of Lua values that a script may make on an event loop. To fill them takes a part of the time.
 const LOOP_MEMORY: usize = 1 << 20;

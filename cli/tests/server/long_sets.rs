@@ -57,7 +57,10 @@ fn expect(stream: &mut UnixStream, reply: &str) {
 
 /// Sends the request of `SET k` and the first half of its value.
 fn begin(server: &Lsmkv, value: &[u8]) -> UnixStream {
-    let mut stream = server.stream();
+    begin_on(server.stream(), server, value)
+}
+
+fn begin_on(mut stream: UnixStream, server: &Lsmkv, value: &[u8]) -> UnixStream {
     stream.write_all(&head("SET k", value.len(), 0)).unwrap();
     stream.write_all(&value[..value.len() / 2]).unwrap();
     let mut other = server.connect();
@@ -398,5 +401,27 @@ fn watches_events_tracking_and_monitors_see_one_command() {
             break;
         }
     }
+    assert!(holds(&server, "k", &value));
+}
+
+/// The bug: who was made the target of another's tracking meanwhile had an empty value set.
+#[test]
+fn a_client_that_becomes_a_target_of_tracking_meanwhile_sets_its_value() {
+    let server = Lsmkv::start(&[]);
+    let value = value(LONG);
+    let mut stream = server.stream();
+    stream.write_all(b"CLIENT ID\r\n").unwrap();
+    let mut id = String::new();
+    while !id.ends_with('\n') {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        id.push(char::from(byte[0]));
+    }
+    let mut stream = begin_on(stream, &server, &value);
+    let mut other = server.connect();
+    let redirect = format!("CLIENT TRACKING ON REDIRECT {}", id.trim().trim_start_matches(':'));
+    assert_eq!(reply_text(&mut other, &redirect), "+OK");
+    end(&mut stream, &value);
+    expect(&mut stream, OK);
     assert!(holds(&server, "k", &value));
 }
